@@ -1,0 +1,3 @@
+//! The `ours-fleet` command.
+
+fn main() {}

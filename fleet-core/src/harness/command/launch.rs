@@ -1,0 +1,88 @@
+use std::collections::BTreeMap;
+
+use super::options::CommandOptions;
+use crate::config::Role;
+use crate::harness::{
+    ExitPolicy, Harness, HarnessLaunch, LaunchDirs, OptionProblem, Options, ScreenTexts, StartMode,
+};
+use crate::id::{HarnessId, SessionId};
+use crate::permissions::{Permissions, Translation};
+
+/// Any program as an agent. It gets no prompt: the briefing's path is in its environment.
+#[derive(Debug)]
+pub struct CommandHarness {
+    id: HarnessId,
+}
+
+impl CommandHarness {
+    /// Its id in a fleet file.
+    pub const ID: &'static str = "command";
+}
+
+impl Default for CommandHarness {
+    fn default() -> Self {
+        #[expect(clippy::expect_used, reason = "a constant that a test parses")]
+        let id = Self::ID.parse().expect("`command` is a valid harness id");
+        Self { id }
+    }
+}
+
+impl Harness for CommandHarness {
+    fn id(&self) -> &HarnessId {
+        &self.id
+    }
+
+    fn supports_resume(&self, options: &Options) -> bool {
+        options.contains_key("resume_argv")
+    }
+
+    fn validate_options(&self, options: &Options) -> Vec<OptionProblem> {
+        CommandOptions::parse(options).err().unwrap_or_default()
+    }
+
+    fn refused_keys(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("model", "a `command` role has no model: put it into `harness_options.argv`"),
+            ("model_chain", "a `command` role has no model: put it into `harness_options.argv`"),
+            ("max_tokens", "a `command` role has no context budget"),
+            ("autocompact_pct", "a `command` role has no context to compact"),
+        ]
+    }
+
+    fn launch(
+        &self,
+        role: &Role,
+        dirs: &LaunchDirs,
+        mode: StartMode,
+        session: &SessionId,
+    ) -> HarnessLaunch {
+        let options = CommandOptions::parse(role.harness_options.expose()).unwrap_or_default();
+        let argv = match (mode, options.resume_argv) {
+            (StartMode::Resume, Some(resume)) => resume,
+            (StartMode::Resume, None) | (StartMode::Fresh, _) => options.argv,
+        };
+        let env = BTreeMap::from([
+            ("OURS_FLEET_ROLE".to_owned(), role.name.to_string()),
+            ("OURS_FLEET_STATE".to_owned(), dirs.state.to_string()),
+            ("OURS_FLEET_BRIEFING".to_owned(), dirs.briefing.to_string()),
+            ("OURS_FLEET_SESSION_ID".to_owned(), session.to_string()),
+        ]);
+        HarnessLaunch { argv, env }
+    }
+
+    fn translate(&self, _permissions: &Permissions) -> Translation {
+        Translation::Unsupported {
+            reason: "a `command` role has no permissions of its own: only its isolation bounds it"
+                .to_owned(),
+        }
+    }
+
+    fn exit_policy(&self) -> ExitPolicy {
+        ExitPolicy { clean_exit_is_fresh: false, fast_fail_ms: 20_000 }
+    }
+
+    fn screen(&self, options: &Options) -> ScreenTexts {
+        let options = CommandOptions::parse(options).unwrap_or_default();
+        ScreenTexts { ready: options.ready, busy: options.busy, modal: options.modal }
+    }
+}

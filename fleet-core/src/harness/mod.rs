@@ -1,0 +1,164 @@
+//! Harnesses: the programs that are the agents. One pure trait, one folder each; the caller
+//! registers those it wants, so adding one touches no other file of the core.
+
+pub mod command;
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use camino::Utf8PathBuf;
+
+use crate::config::Role;
+use crate::id::{HarnessId, SessionId};
+use crate::permissions::{Permissions, Translation};
+
+/// Options as written, in JSON form.
+pub type Options = serde_json::Map<String, serde_json::Value>;
+
+/// Harnesses that the product knows and this build does not have.
+pub const UNBUILT: &[&str] = &["claude-code", "codex"];
+
+/// What is wrong with an option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OptionProblem {
+    /// Path below `harness_options`, for example `argv[1]`.
+    pub path: String,
+    /// What is wrong, a lower-case fragment. Holds no option value.
+    pub message: String,
+    /// What is allowed.
+    pub allowed: Vec<String>,
+    /// Whether the key itself does not exist.
+    pub unknown_key: bool,
+}
+
+/// Whether a launch begins a conversation or goes on with one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StartMode {
+    /// A new conversation that reads the briefing.
+    Fresh,
+    /// The stored conversation goes on.
+    Resume,
+}
+
+impl StartMode {
+    /// The stable text form.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fresh => "fresh",
+            Self::Resume => "resume",
+        }
+    }
+}
+
+/// Directories of a role as its harness sees them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaunchDirs {
+    /// The role's own directory.
+    pub state: Utf8PathBuf,
+    /// The working directory.
+    pub cwd: Utf8PathBuf,
+    /// The harness's config home.
+    pub harness_home: Utf8PathBuf,
+    /// What fleet hands to the agent.
+    pub handout: Utf8PathBuf,
+    /// The briefing.
+    pub briefing: Utf8PathBuf,
+}
+
+/// How a harness program starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HarnessLaunch {
+    /// Program and arguments. The program may be a bare name; the caller resolves it on the `PATH`
+    /// of the role.
+    pub argv: Vec<String>,
+    /// Variables that the harness adds to the environment.
+    pub env: BTreeMap<String, String>,
+}
+
+/// When an exit counts as what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExitPolicy {
+    /// Whether the start after a clean exit is fresh.
+    pub clean_exit_is_fresh: bool,
+    /// An attempt that lived less long counts as an immediate failure, in milliseconds.
+    pub fast_fail_ms: u64,
+}
+
+/// Literal texts on the visible screen that tell what the program is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ScreenTexts {
+    /// One of these means ready for input. Empty: alive is ready.
+    pub ready: Vec<String>,
+    /// One of these means busy.
+    pub busy: Vec<String>,
+    /// One of these means that a dialog is open.
+    pub modal: Vec<String>,
+}
+
+/// An agent program.
+pub trait Harness: Send + Sync + Debug {
+    /// Its id in a fleet file.
+    fn id(&self) -> &HarnessId;
+
+    /// Whether a stored conversation can be continued with these options.
+    fn supports_resume(&self, options: &Options) -> bool;
+
+    /// Everything wrong with the options. An option that cannot be honoured is a problem, never
+    /// dropped.
+    fn validate_options(&self, options: &Options) -> Vec<OptionProblem>;
+
+    /// Role keys (below the role, dotted) that mean nothing to this harness and are refused when
+    /// written, each with a reason.
+    fn refused_keys(&self) -> &'static [(&'static str, &'static str)];
+
+    /// How the program starts. `options` passed [`Harness::validate_options`].
+    fn launch(
+        &self,
+        role: &Role,
+        dirs: &LaunchDirs,
+        mode: StartMode,
+        session: &SessionId,
+    ) -> HarnessLaunch;
+
+    /// What the neutral permissions mean for it.
+    fn translate(&self, permissions: &Permissions) -> Translation;
+
+    /// When an exit counts as what.
+    fn exit_policy(&self) -> ExitPolicy;
+
+    /// What its screen tells.
+    fn screen(&self, options: &Options) -> ScreenTexts;
+}
+
+/// The harnesses that a program registered.
+#[derive(Debug, Clone, Default)]
+pub struct Harnesses {
+    known: Vec<Arc<dyn Harness>>,
+}
+
+impl Harnesses {
+    /// The harnesses built into this crate.
+    pub fn built_in() -> Self {
+        let mut harnesses = Self::default();
+        harnesses.register(Arc::new(command::CommandHarness::default()));
+        harnesses
+    }
+
+    /// Adds a harness, in place of one with the same id.
+    pub fn register(&mut self, harness: Arc<dyn Harness>) {
+        self.known.retain(|other| other.id() != harness.id());
+        self.known.push(harness);
+    }
+
+    /// The harness with this id.
+    pub fn get(&self, id: &str) -> Option<&Arc<dyn Harness>> {
+        self.known.iter().find(|harness| harness.id().as_str() == id)
+    }
+
+    /// Ids of the registered harnesses.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.known.iter().map(|harness| harness.id().as_str())
+    }
+}

@@ -1,0 +1,17 @@
+//! What a role may touch: from the written block to a resolved policy with reasons.
+//!
+//! [`forbidden`] says what nobody may reach, [`resolve`] turns a block into mounts, [`select`]
+//! chooses a backend, [`report`] names what is enforced. All pure: the file system is asked through
+//! [`PathProbe`](crate::port::PathProbe).
+
+pub mod forbidden;
+pub mod policy;
+pub mod report;
+pub mod resolve;
+pub mod select;
+
+pub use policy::{
+    Backend, BackendName, Cpu, FsPath, IsolationBlock, IsolationPolicy, MemoryBytes, Mount,
+    MountMode, MountOrigin, NetworkMode, OnUnavailable, Resources, SecretEntry, SystemView, Tmpfs,
+};
+pub use report::{EnforcementLevel, EnforcementRow, Item};

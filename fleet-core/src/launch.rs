@@ -1,0 +1,198 @@
+//! A launch as data: what the launcher is asked to make real.
+//!
+//! A [`LaunchPlan`] holds requests, never open descriptors. The launcher fulfils them, checks every
+//! source again, and refuses when one changed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use camino::Utf8PathBuf;
+use serde::{Deserialize, Serialize};
+
+use crate::id::{LaunchId, RoleName, Timestamp};
+use crate::isolation::{BackendName, EnforcementRow};
+use crate::port::{FileIdentity, FileKind};
+
+/// Environment values. Prints names only.
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Environment(pub BTreeMap<String, String>);
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.keys()).finish()
+    }
+}
+
+/// The harness command, before any sandbox is put around it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchCommand {
+    /// Program and arguments; never holds a secret.
+    pub argv: Vec<String>,
+    /// Where it starts.
+    pub cwd: Utf8PathBuf,
+}
+
+/// One word of the launcher's command line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PlanWord {
+    /// A fixed text.
+    Text(String),
+    /// The number of the descriptor that fulfils the request at this index.
+    Descriptor(usize),
+}
+
+impl PlanWord {
+    /// A fixed text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+/// A descriptor that the launcher makes and hands to the sandbox program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "kind")]
+pub enum DescriptorRequest {
+    /// A sealed in-memory file with this content, for example a generated `/etc/passwd`.
+    Data {
+        /// What it is for, for error texts.
+        label: String,
+        /// Its content; not secret.
+        content: String,
+    },
+    /// The seccomp filter, compiled by the launcher.
+    SeccompFilter {
+        /// Which of the backend's filters.
+        profile: String,
+    },
+    /// An open path (`O_PATH`) to a mount source, refused unless it still is what was resolved.
+    Source {
+        /// The resolved path, free of links.
+        path: Utf8PathBuf,
+        /// Device and inode at resolution.
+        identity: FileIdentity,
+        /// What it is.
+        file: FileKind,
+    },
+    /// The write end of a pipe on which the sandbox program reports its status.
+    StatusPipe,
+}
+
+/// A mount source whose path, not descriptor, goes to the sandbox program; checked right before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceCheck {
+    /// The resolved path, free of links.
+    pub path: Utf8PathBuf,
+    /// Device and inode at resolution.
+    pub identity: FileIdentity,
+    /// What it is.
+    pub file: FileKind,
+}
+
+/// Something to undo after the harness has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "kind")]
+pub enum Cleanup {
+    /// Remove a directory that was made for the launch, if it is still empty.
+    RemoveEmptyDir {
+        /// The directory.
+        path: Utf8PathBuf,
+    },
+}
+
+/// How to start one role.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LaunchPlan {
+    /// Which backend made it.
+    pub backend: BackendName,
+    /// The command line; its tail is the harness argv unchanged.
+    pub argv: Vec<PlanWord>,
+    /// Descriptors that words of `argv` refer to.
+    pub descriptors: Vec<DescriptorRequest>,
+    /// Sources to check again that have no descriptor.
+    pub checks: Vec<SourceCheck>,
+    /// What to undo afterwards.
+    pub cleanup: Vec<Cleanup>,
+    /// What this plan promises.
+    pub promise: Vec<EnforcementRow>,
+}
+
+/// The launch file (02 §3.5): everything `_pane` needs. Mode 0600, in control, unlinked after reading.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LaunchFile {
+    /// Always 1.
+    pub version: u32,
+    /// Id of this launch.
+    pub launch_id: LaunchId,
+    /// The role.
+    pub role: RoleName,
+    /// The harness command.
+    pub command: LaunchCommand,
+    /// The exact environment of the harness.
+    pub env: Environment,
+    /// The plan.
+    pub plan: LaunchPlan,
+    /// Where the exit record goes.
+    pub exit_record: Utf8PathBuf,
+    /// Where the observed enforcement rows go.
+    pub observed: Utf8PathBuf,
+}
+
+impl LaunchFile {
+    /// The version written and accepted.
+    pub const VERSION: u32 = 1;
+    /// No launch file is larger.
+    pub const MAX_BYTES: u64 = 4 * 1024 * 1024;
+}
+
+/// How a launch ended, written by the launcher outside the sandbox (02 §3.6).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExitRecord {
+    /// Always 1.
+    pub version: u32,
+    /// Always `tmux` for now.
+    pub backend: String,
+    /// The launch it belongs to.
+    pub launch_id: LaunchId,
+    /// Whether the harness really ran.
+    pub started: bool,
+    /// Exit code, if it returned one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
+    /// Signal, if one killed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// Whether the launcher itself got SIGHUP: the console was closed.
+    #[serde(default)]
+    pub hangup: bool,
+    /// Whether the launcher got SIGTERM and ended the harness on request.
+    #[serde(default)]
+    pub stopped: bool,
+    /// When the launcher started it.
+    pub started_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// Why it could not be started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// What the launcher saw of a started sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Observation {
+    /// Always 1.
+    pub version: u32,
+    /// The launch it belongs to.
+    pub launch_id: LaunchId,
+    /// When it was made.
+    pub at: Timestamp,
+    /// The backend.
+    pub backend: BackendName,
+    /// The rows, same items as the promise.
+    pub rows: Vec<EnforcementRow>,
+}

@@ -1,0 +1,233 @@
+//! Paths judged by their text alone.
+//!
+//! A [`LexicalPath`] is absolute and has no `.`, `..` or empty component, so two of them can be
+//! compared component by component. It says nothing about links: that is what
+//! [`PathProbe`](crate::port::PathProbe) is for.
+
+use std::fmt;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+
+/// An absolute, normalised path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct LexicalPath(Utf8PathBuf);
+
+/// Why a text is not an acceptable path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LexicalPathError {
+    /// The text is empty.
+    #[error("the path is empty")]
+    Empty,
+    /// A NUL or another control character.
+    #[error("the path holds a control character")]
+    ControlCharacter,
+    /// `~user`, which would need another account's home.
+    #[error("`~user` is not supported: write the absolute path")]
+    OtherUsersHome,
+    /// Not absolute after `~` expansion.
+    #[error("the path is relative: write an absolute path, or one that starts with `~/`")]
+    Relative,
+    /// A `.`, `..` or empty component.
+    #[error("the path has a `.`, `..` or empty component: write the plain path")]
+    DotComponent,
+}
+
+/// How two paths lie to each other. Exactly one holds for any pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Relation {
+    /// The same path.
+    Equal,
+    /// The first lies inside the second.
+    Inside,
+    /// The first contains the second.
+    Contains,
+    /// Neither.
+    Disjoint,
+}
+
+impl LexicalPath {
+    /// The root directory.
+    pub fn root() -> Self {
+        Self(Utf8PathBuf::from("/"))
+    }
+
+    /// The lexical gate of 01 §2.6.2: expands a leading `~`, then demands an absolute path without
+    /// control characters and without `.`, `..` or empty components. One trailing `/` is dropped.
+    pub fn parse(text: &str, home: &LexicalPath) -> Result<Self, LexicalPathError> {
+        if text.is_empty() {
+            return Err(LexicalPathError::Empty);
+        }
+        if text.chars().any(char::is_control) {
+            return Err(LexicalPathError::ControlCharacter);
+        }
+        if let Some(rest) = text.strip_prefix('~') {
+            return match rest.strip_prefix('/') {
+                None if rest.is_empty() => Ok(home.clone()),
+                None => Err(LexicalPathError::OtherUsersHome),
+                Some(below) => {
+                    let mut path = home.clone();
+                    if !below.is_empty() {
+                        let below = below.strip_suffix('/').unwrap_or(below);
+                        for component in below.split('/') {
+                            path = path.child(component)?;
+                        }
+                    }
+                    Ok(path)
+                }
+            };
+        }
+        Self::absolute(text)
+    }
+
+    /// As [`LexicalPath::parse`], without `~`.
+    pub fn absolute(text: &str) -> Result<Self, LexicalPathError> {
+        if text.is_empty() {
+            return Err(LexicalPathError::Empty);
+        }
+        if text.chars().any(char::is_control) {
+            return Err(LexicalPathError::ControlCharacter);
+        }
+        let Some(rest) = text.strip_prefix('/') else {
+            return Err(LexicalPathError::Relative);
+        };
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        if text.len() > 1 && rest.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            return Err(LexicalPathError::DotComponent);
+        }
+        Ok(Self(Utf8PathBuf::from(format!("/{rest}"))))
+    }
+
+    /// The path of an entry directly below this one.
+    pub fn child(&self, component: &str) -> Result<Self, LexicalPathError> {
+        if matches!(component, "" | "." | "..") || component.contains('/') {
+            return Err(LexicalPathError::DotComponent);
+        }
+        if component.chars().any(char::is_control) {
+            return Err(LexicalPathError::ControlCharacter);
+        }
+        Ok(Self(self.0.join(component)))
+    }
+
+    /// The path as text, without a trailing `/` except for the root.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// The path as a `camino` path.
+    pub fn as_path(&self) -> &Utf8Path {
+        &self.0
+    }
+
+    /// The directory that holds this path; `None` for the root.
+    pub fn parent(&self) -> Option<Self> {
+        self.0.parent().map(|parent| Self(parent.to_owned()))
+    }
+
+    /// The last component; `None` for the root.
+    pub fn file_name(&self) -> Option<&str> {
+        self.0.file_name()
+    }
+
+    /// The components from the root down, without the root itself.
+    pub fn components(&self) -> impl Iterator<Item = &str> {
+        self.0.as_str().split('/').filter(|part| !part.is_empty())
+    }
+
+    /// Number of components; 0 for the root.
+    pub fn depth(&self) -> usize {
+        self.components().count()
+    }
+
+    /// This path and every directory above it, the root last.
+    pub fn self_and_ancestors(&self) -> impl Iterator<Item = &str> {
+        self.0.ancestors().map(Utf8Path::as_str)
+    }
+
+    /// How this path lies to `other`, compared by whole components.
+    pub fn relation(&self, other: &LexicalPath) -> Relation {
+        let (mut mine, mut theirs) = (self.components(), other.components());
+        loop {
+            match (mine.next(), theirs.next()) {
+                (None, None) => return Relation::Equal,
+                (None, Some(_)) => return Relation::Contains,
+                (Some(_), None) => return Relation::Inside,
+                (Some(a), Some(b)) if a == b => {}
+                (Some(_), Some(_)) => return Relation::Disjoint,
+            }
+        }
+    }
+
+    /// Whether this path is `other` or lies inside it.
+    pub fn is_within(&self, other: &LexicalPath) -> bool {
+        matches!(self.relation(other), Relation::Equal | Relation::Inside)
+    }
+}
+
+impl fmt::Display for LexicalPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl TryFrom<String> for LexicalPath {
+    type Error = LexicalPathError;
+
+    fn try_from(text: String) -> Result<Self, LexicalPathError> {
+        Self::absolute(&text)
+    }
+}
+
+impl From<LexicalPath> for String {
+    fn from(path: LexicalPath) -> String {
+        path.0.into_string()
+    }
+}
+
+impl AsRef<Utf8Path> for LexicalPath {
+    fn as_ref(&self) -> &Utf8Path {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> LexicalPath {
+        LexicalPath::absolute(text).expect(text)
+    }
+
+    #[test]
+    fn the_gate_expands_home_and_refuses_the_rest() {
+        let home = path("/home/u");
+        let parse = |text| LexicalPath::parse(text, &home);
+        assert_eq!(parse("~").expect("home"), home);
+        assert_eq!(parse("~/").expect("home"), home);
+        assert_eq!(parse("~/a/b/").expect("below"), path("/home/u/a/b"));
+        assert_eq!(parse("/").expect("root"), LexicalPath::root());
+        for (text, error) in [
+            ("", LexicalPathError::Empty),
+            ("~root/x", LexicalPathError::OtherUsersHome),
+            ("x/y", LexicalPathError::Relative),
+            ("/a/../b", LexicalPathError::DotComponent),
+            ("/a/./b", LexicalPathError::DotComponent),
+            ("/a//b", LexicalPathError::DotComponent),
+            ("//", LexicalPathError::DotComponent),
+            ("~/../x", LexicalPathError::DotComponent),
+            ("/a\nb", LexicalPathError::ControlCharacter),
+            ("/a\0", LexicalPathError::ControlCharacter),
+        ] {
+            assert_eq!(parse(text), Err(error), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn relations_compare_whole_components() {
+        assert_eq!(path("/a/.ours").relation(&path("/a/.ours-fleet")), Relation::Disjoint);
+        assert_eq!(path("/").relation(&path("/a")), Relation::Contains);
+        assert_eq!(path("/a/b").relation(&path("/")), Relation::Inside);
+        assert_eq!(path("/").relation(&path("/")), Relation::Equal);
+    }
+}

@@ -1,0 +1,29 @@
+//! The ports: what the core asks of the world, as object-safe traits.
+//!
+//! Each port is `Send + Sync + Debug`, takes `&self`, returns its own error enum and documents per
+//! method the guarantee on `Ok`, idempotency and cancel safety. Adapters are named
+//! `<Technology><Role>`; fakes and contract suites live in [`crate::test_support`].
+
+mod clock;
+mod exec;
+mod isolation;
+mod path_probe;
+mod process_table;
+mod store;
+mod supervisor;
+mod tmux;
+
+pub use clock::{Clock, Monotonic};
+#[cfg(feature = "mocks")]
+pub use exec::MockExec;
+pub use exec::{CommandSpec, Exec, ExecError, ExecOutput, Exit};
+pub use isolation::{IsolationBackend, PlanError, ProbeEvidence, ProbeFailure};
+pub use path_probe::{FileFacts, FileIdentity, FileKind, PathProbe, PathProbeError, Resolved};
+pub use process_table::{ProcessError, ProcessIdentity, ProcessTable, Signal, Signalled};
+pub use store::{DirEntry, EntryKind, StateStore, StoreError, StoreLock};
+#[cfg(feature = "mocks")]
+pub use supervisor::MockSupervisor;
+pub use supervisor::{Liveness, RunState, Service, Supervisor, SupervisorError, SupervisorKind};
+#[cfg(feature = "mocks")]
+pub use tmux::MockTmux;
+pub use tmux::{Capture, ConsolePresence, KeyName, NewConsole, Tmux, TmuxAddress, TmuxError};

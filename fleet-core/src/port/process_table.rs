@@ -1,0 +1,71 @@
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+/// Names one process for good: a pid alone is reused, a start time restarts with the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProcessIdentity {
+    /// Process id.
+    pub pid: u32,
+    /// Start time in clock ticks since boot (field 22 of `/proc/<pid>/stat`).
+    pub start_time: u64,
+    /// The kernel's boot id.
+    pub boot_id: String,
+}
+
+/// Signals that fleet sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// Ask to end.
+    Term,
+    /// End at once.
+    Kill,
+}
+
+/// What became of a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signalled {
+    /// Delivered to exactly the named process.
+    Delivered,
+    /// That process is gone, or is a zombie; nothing was signalled.
+    Gone,
+}
+
+/// Why the process table gave no answer.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to {action} process {pid}")]
+pub struct ProcessError {
+    /// What was tried.
+    pub action: &'static str,
+    /// The process asked about.
+    pub pid: u32,
+    /// The system's reason.
+    #[source]
+    pub source: std::io::Error,
+}
+
+/// Looks at processes and signals them without ever meeting a reused pid.
+#[async_trait]
+pub trait ProcessTable: Send + Sync + Debug {
+    /// The identity of the calling process.
+    fn own(&self) -> Result<ProcessIdentity, ProcessError>;
+
+    /// The identity of the process that has this pid now; `None` if there is none or it is a zombie.
+    fn identity(&self, pid: u32) -> Result<Option<ProcessIdentity>, ProcessError>;
+
+    /// Whether exactly this process still runs. A zombie is dead.
+    fn is_alive(&self, process: &ProcessIdentity) -> Result<bool, ProcessError> {
+        Ok(self.identity(process.pid)?.as_ref() == Some(process))
+    }
+
+    /// Signals exactly this process, through a handle that cannot mean another one.
+    fn signal(&self, process: &ProcessIdentity, signal: Signal) -> Result<Signalled, ProcessError>;
+
+    /// Returns when exactly this process has ended; at once if it is already gone. Event driven.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the wait and has no other effect.
+    async fn wait_exit(&self, process: &ProcessIdentity) -> Result<(), ProcessError>;
+}
