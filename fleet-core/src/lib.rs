@@ -26,6 +26,7 @@ pub mod permissions;
 pub mod plan;
 pub mod port;
 pub mod redact;
+pub mod run_marker;
 pub mod status;
 
 #[cfg(feature = "test-support")]

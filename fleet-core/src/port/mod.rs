@@ -6,6 +6,7 @@
 
 mod clock;
 mod exec;
+mod ids;
 mod isolation;
 mod path_probe;
 mod process_table;
@@ -17,6 +18,7 @@ pub use clock::{Clock, Monotonic};
 #[cfg(feature = "mocks")]
 pub use exec::MockExec;
 pub use exec::{CommandSpec, Exec, ExecError, ExecOutput, Exit};
+pub use ids::IdSource;
 pub use isolation::{IsolationBackend, PlanError, ProbeEvidence, ProbeFailure};
 pub use path_probe::{FileFacts, FileIdentity, FileKind, PathProbe, PathProbeError, Resolved};
 pub use process_table::{ProcessError, ProcessIdentity, ProcessTable, Signal, Signalled};
@@ -26,4 +28,6 @@ pub use supervisor::MockSupervisor;
 pub use supervisor::{Liveness, RunState, Service, Supervisor, SupervisorError, SupervisorKind};
 #[cfg(feature = "mocks")]
 pub use tmux::MockTmux;
-pub use tmux::{Capture, ConsolePresence, KeyName, NewConsole, Tmux, TmuxAddress, TmuxError};
+pub use tmux::{
+    Capture, ConsolePresence, KeyName, NewConsole, Tmux, TmuxAddress, TmuxError, TmuxServers,
+};

@@ -81,8 +81,14 @@ pub trait StateStore: Send + Sync + Debug {
     /// the content is on disk. On an error the old file stands and no temporary file is left.
     fn write(&self, path: &Utf8Path, content: &[u8], mode: u32) -> Result<(), StoreError>;
 
+    /// As [`StateStore::write`], but does not wait for the disk: a power failure may lose the new
+    /// content. For what is published often and means nothing after a reboot, such as a status,
+    /// where waiting for the disk would cost more than the whole rest of a start.
+    fn publish(&self, path: &Utf8Path, content: &[u8], mode: u32) -> Result<(), StoreError>;
+
     /// Appends one line. The newline is added. A failed append leaves the file as it was; a partial
-    /// last line of an earlier crash is ended first, so records never fuse.
+    /// last line of an earlier crash is ended first, so records never fuse. A line that holds a
+    /// newline is refused. One writer a file.
     fn append_line(&self, path: &Utf8Path, line: &[u8]) -> Result<(), StoreError>;
 
     /// Removes a file; tells whether it existed.
@@ -96,9 +102,11 @@ pub trait StateStore: Send + Sync + Debug {
     /// Names that are not UTF-8 are left out.
     fn list(&self, path: &Utf8Path) -> Result<Option<Vec<DirEntry>>, StoreError>;
 
-    /// Takes the lock of a file, creating it if needed; `None` if another holder has it.
+    /// Takes the lock of a file, creating the file if needed; `None` if another holder has it, also
+    /// one in this process.
     fn try_lock(&self, path: &Utf8Path) -> Result<Option<Box<dyn StoreLock>>, StoreError>;
 
-    /// Whether somebody holds the lock of a file, without taking it for longer than the look.
+    /// Whether somebody holds the lock of a file, without keeping anybody from taking it. A file that
+    /// does not exist is not locked and is not made.
     fn is_locked(&self, path: &Utf8Path) -> Result<bool, StoreError>;
 }

@@ -1,5 +1,6 @@
 use std::fmt::{self, Debug};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use camino::Utf8PathBuf;
@@ -30,8 +31,8 @@ pub enum ConsolePresence {
 /// A console to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewConsole {
-    /// The program and its arguments, executed without a shell. Must hold no secret: it is visible
-    /// in the process list.
+    /// The program and its arguments, executed without a shell: at least two words, since tmux hands
+    /// a single one to a shell. Must hold no secret: it is visible in the process list.
     pub argv: Vec<String>,
     /// Working directory of the program.
     pub cwd: Utf8PathBuf,
@@ -138,7 +139,7 @@ pub trait Tmux: Send + Sync + Debug {
     async fn presence(&self) -> ConsolePresence;
 
     /// Opens the console in a server of its own, detached, and returns the pid of the program in it.
-    /// Fails if the session already exists.
+    /// Fails if the session already exists, and if the directory of the socket lets others in.
     ///
     /// # Cancel safety
     /// Not cancel safe: the console may exist afterwards. Call [`Tmux::kill`] to be sure.
@@ -163,7 +164,8 @@ pub trait Tmux: Send + Sync + Debug {
     async fn pane_pid(&self) -> Result<u32, TmuxError>;
 
     /// Puts text into the console as a bracketed paste, byte for byte, without Enter. The text
-    /// never appears on a command line. Control characters but newline and tab are refused.
+    /// never appears on a command line. No text at all, and control characters but newline and tab,
+    /// are refused.
     ///
     /// # Cancel safety
     /// Not cancel safe: whether the text arrived is then unknown.
@@ -180,4 +182,10 @@ pub trait Tmux: Send + Sync + Debug {
     /// # Cancel safety
     /// Reads only.
     async fn clients(&self) -> Result<Vec<String>, TmuxError>;
+}
+
+/// Hands out consoles by address.
+pub trait TmuxServers: Send + Sync + Debug {
+    /// The console at this address. Contacts nothing.
+    fn server(&self, address: TmuxAddress) -> Arc<dyn Tmux>;
 }

@@ -1,0 +1,8 @@
+//! What keeps runner processes alive. Each kind is one adapter of the `Supervisor` port; which one is
+//! used is decided by the caller.
+
+mod daemon;
+mod none;
+
+pub use daemon::{DetachRequest, become_session_leader, detach};
+pub use none::{DetachedSettings, DetachedSupervisor};

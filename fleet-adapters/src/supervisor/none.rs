@@ -1,0 +1,284 @@
+//! The supervisor `none`: a detached runner that nobody restarts (02 §4.3).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use camino::{Utf8Path, Utf8PathBuf};
+use fleet_core::id::RoleName;
+use fleet_core::layout::{FleetLayout, RoleTrees};
+use fleet_core::port::{
+    Clock, CommandSpec, Exec, ExecOutput, Exit, Liveness, ProcessError, ProcessIdentity,
+    ProcessTable, RunState, Service, Signal, Signalled, StateStore, Supervisor, SupervisorError,
+    SupervisorKind,
+};
+use fleet_core::run_marker::{RUN_MARKER_LIMIT, RunMarker};
+
+use crate::error_chain::chain;
+
+const POLL: Duration = Duration::from_millis(10);
+/// From the return of the starting command to a runner with lock and marker.
+const START_LIMIT: Duration = Duration::from_secs(5);
+/// For an orderly end; after it the runner is killed.
+const STOP_LIMIT: Duration = Duration::from_secs(15);
+/// For the kernel to end a killed process.
+const KILL_LIMIT: Duration = Duration::from_secs(5);
+/// A runner holds its lock for a moment before its marker is there, and after it is gone.
+const SETTLE_LIMIT: Duration = Duration::from_secs(2);
+
+/// What [`DetachedSupervisor`] needs to know to start a runner.
+#[derive(Clone)]
+pub struct DetachedSettings {
+    /// The program `ours-fleet`, an absolute path.
+    pub binary: Utf8PathBuf,
+    /// The whole environment of a runner: `PATH`, `HOME`, `OURS_FLEET_HOME` and the like.
+    pub env: Vec<(String, String)>,
+    /// Where the roles keep their state.
+    pub layout: FleetLayout,
+}
+
+impl std::fmt::Debug for DetachedSettings {
+    /// Names of the environment only: values may be secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DetachedSettings")
+            .field("binary", &self.binary)
+            .field("env", &self.env.iter().map(|(name, _)| name).collect::<Vec<_>>())
+            .field("layout", &self.layout)
+            .finish()
+    }
+}
+
+/// Runs each runner as a detached daemon of its own.
+///
+/// It starts one by `BINARY _run ROLE [-c CONFIG] --detach`, which spawns the runner, prints the
+/// identity of its process as JSON and ends.
+///
+/// # Security
+/// A process is signalled only while the runner's lock is held and only if pid, start time and boot
+/// id are those of the run marker.
+#[derive(Debug)]
+pub struct DetachedSupervisor {
+    exec: Arc<dyn Exec>,
+    store: Arc<dyn StateStore>,
+    processes: Arc<dyn ProcessTable>,
+    clock: Arc<dyn Clock>,
+    settings: DetachedSettings,
+}
+
+/// What lock and marker say together.
+#[derive(Debug)]
+enum Seen {
+    /// The lock is held and the marker names a living process.
+    Running(ProcessIdentity),
+    /// Nobody holds the lock.
+    Stopped,
+    /// The lock is held, but by whom cannot be proved.
+    Unclear(String),
+}
+
+impl DetachedSupervisor {
+    /// A supervisor over these ports.
+    pub fn new(
+        exec: Arc<dyn Exec>,
+        store: Arc<dyn StateStore>,
+        processes: Arc<dyn ProcessTable>,
+        clock: Arc<dyn Clock>,
+        settings: DetachedSettings,
+    ) -> Self {
+        Self { exec, store, processes, clock, settings }
+    }
+
+    fn trees(&self, role: &RoleName) -> RoleTrees {
+        self.settings.layout.role(role)
+    }
+
+    fn look(&self, role: &RoleName) -> Seen {
+        let trees = self.trees(role);
+        match self.store.is_locked(&trees.runner_lock()) {
+            Ok(false) => Seen::Stopped,
+            Ok(true) => match self.runner(&trees.run_marker()) {
+                Ok(runner) => Seen::Running(runner),
+                Err(why) => Seen::Unclear(format!("{} is held, but {why}", trees.runner_lock())),
+            },
+            Err(error) => Seen::Unclear(chain(&error)),
+        }
+    }
+
+    /// The living process that the marker names.
+    fn runner(&self, marker: &Utf8Path) -> Result<ProcessIdentity, String> {
+        let content = self
+            .store
+            .read(marker, RUN_MARKER_LIMIT)
+            .map_err(|error| chain(&error))?
+            .ok_or_else(|| format!("{marker} does not exist"))?;
+        let parsed = RunMarker::parse(&content).map_err(|error| format!("{marker}: {error}"))?;
+        let named = parsed.runner();
+        match self.processes.identity(named.pid).map_err(|error| chain(&error))? {
+            Some(living) if living == *named => Ok(living),
+            Some(_) => {
+                Err(format!("{marker} names pid {}, which is now another process", named.pid))
+            }
+            None => Err(format!("{marker} names pid {}, which is gone", named.pid)),
+        }
+    }
+
+    /// Looks until the answer is clear, or for as long as a runner may need to begin or to end.
+    async fn look_until_clear(&self, role: &RoleName) -> Seen {
+        let start = self.clock.monotonic();
+        loop {
+            let seen = self.look(role);
+            let waited = self.clock.monotonic().since(start);
+            if !matches!(seen, Seen::Unclear(_)) || waited >= SETTLE_LIMIT {
+                return seen;
+            }
+            self.clock.sleep(POLL).await;
+        }
+    }
+
+    /// Waits for the end of a process; tells whether it came in time.
+    async fn ended_within(
+        &self,
+        process: &ProcessIdentity,
+        limit: Duration,
+    ) -> Result<bool, ProcessError> {
+        tokio::select! {
+            biased;
+            ended = self.processes.wait_exit(process) => ended.map(|()| true),
+            () = self.clock.sleep(limit) => Ok(false),
+        }
+    }
+
+    /// Asks, waits, kills, waits. `Ok(false)` if it would not even die.
+    async fn end(&self, runner: &ProcessIdentity) -> Result<bool, ProcessError> {
+        for (signal, limit) in [(Signal::Term, STOP_LIMIT), (Signal::Kill, KILL_LIMIT)] {
+            if self.processes.signal(runner, signal)? == Signalled::Gone
+                || self.ended_within(runner, limit).await?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn start_command(&self, service: &Service) -> CommandSpec {
+        let mut args = vec!["_run".to_owned(), service.role.as_str().to_owned()];
+        if let Some(config) = &service.config {
+            args.extend(["-c".to_owned(), config.as_str().to_owned()]);
+        }
+        args.push("--detach".to_owned());
+        let mut spec = CommandSpec::new(self.settings.binary.as_str(), args);
+        spec.env.clone_from(&self.settings.env);
+        spec
+    }
+
+    /// Waits until the started runner has lock and marker.
+    async fn wait_for_runner(
+        &self,
+        role: &RoleName,
+        child: Option<&ProcessIdentity>,
+    ) -> Result<(), String> {
+        let start = self.clock.monotonic();
+        loop {
+            let seen = self.look(role);
+            if matches!(seen, Seen::Running(_)) {
+                return Ok(());
+            }
+            let log = self.trees(role).runner_log();
+            let gone =
+                child.is_some_and(|child| matches!(self.processes.is_alive(child), Ok(false)));
+            // Looked again after it was seen to be gone: the lock may be that of another runner.
+            if gone && !matches!(self.look(role), Seen::Running(_)) {
+                return Err(format!("it ended at once; see {log}"));
+            }
+            if self.clock.monotonic().since(start) >= START_LIMIT {
+                let detail = match seen {
+                    Seen::Unclear(why) => why,
+                    _ => "it did not take its lock".to_owned(),
+                };
+                return Err(format!(
+                    "it was not running after {} s: {detail}; see {log}",
+                    START_LIMIT.as_secs()
+                ));
+            }
+            self.clock.sleep(POLL).await;
+        }
+    }
+}
+
+/// Why the starting command failed, `None` if it did not.
+fn complaint(output: &ExecOutput) -> Option<String> {
+    let words = output.stderr_text();
+    match output.exit {
+        Exit::Code(0) => None,
+        _ if !words.is_empty() => Some(words),
+        Exit::Code(code) => Some(format!("exit code {code} and no message")),
+        Exit::Signal(signal) => Some(format!("killed by signal {signal}")),
+    }
+}
+
+#[async_trait]
+impl Supervisor for DetachedSupervisor {
+    fn kind(&self) -> SupervisorKind {
+        SupervisorKind::None
+    }
+
+    fn survives_reboot(&self) -> bool {
+        false
+    }
+
+    async fn start(&self, service: &Service) -> Result<(), SupervisorError> {
+        let failed = |detail| SupervisorError::Failed {
+            action: "start",
+            role: service.role.clone(),
+            detail,
+        };
+        match self.look_until_clear(&service.role).await {
+            Seen::Running(_) => return Ok(()),
+            Seen::Unclear(why) => return Err(failed(why)),
+            Seen::Stopped => {}
+        }
+        let output = self.exec.run(&self.start_command(service)).await;
+        let output = output.map_err(|error| failed(chain(&error)))?;
+        if let Some(complaint) = complaint(&output) {
+            return Err(failed(complaint));
+        }
+        let child: Option<ProcessIdentity> =
+            serde_json::from_slice(output.stdout.trim_ascii()).ok();
+        let waited = self.wait_for_runner(&service.role, child.as_ref()).await;
+        if let Err(mut detail) = waited {
+            if let Some(child) = &child
+                && !matches!(self.end(child).await, Ok(true))
+            {
+                detail.push_str("; it could not be ended either");
+            }
+            return Err(failed(detail));
+        }
+        Ok(())
+    }
+
+    async fn stop(&self, service: &Service) -> Result<(), SupervisorError> {
+        let failed =
+            |detail| SupervisorError::Failed { action: "stop", role: service.role.clone(), detail };
+        let runner = match self.look_until_clear(&service.role).await {
+            Seen::Stopped => return Ok(()),
+            Seen::Unclear(why) => return Err(failed(format!("{why}; nothing was signalled"))),
+            Seen::Running(runner) => runner,
+        };
+        match self.end(&runner).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(failed(format!("pid {} did not end, even when killed", runner.pid))),
+            Err(error) => Err(failed(chain(&error))),
+        }
+    }
+
+    async fn liveness(&self, service: &Service) -> Liveness {
+        let (state, detail, pid) = match self.look(&service.role) {
+            Seen::Running(runner) => {
+                (RunState::Running, format!("runner has pid {}", runner.pid), Some(runner.pid))
+            }
+            Seen::Stopped => (RunState::Stopped, "no runner holds the lock".to_owned(), None),
+            Seen::Unclear(why) => (RunState::Unknown, why, None),
+        };
+        Liveness { state, detail, pid }
+    }
+}
