@@ -9,6 +9,7 @@ mod error_chain;
 mod exec;
 mod ids;
 mod process_table;
+pub mod runner;
 mod store;
 pub mod supervisor;
 mod tmux;

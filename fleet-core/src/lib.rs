@@ -15,6 +15,7 @@
 pub mod briefing;
 pub mod config;
 pub mod diagnostic;
+pub mod environment;
 pub mod harness;
 pub mod id;
 pub mod isolation;
@@ -28,6 +29,7 @@ pub mod port;
 pub mod redact;
 pub mod run_marker;
 pub mod status;
+pub mod world;
 
 #[cfg(feature = "test-support")]
 pub mod test_support;

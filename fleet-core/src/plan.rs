@@ -1,1 +1,187 @@
-//! (being written)
+//! What a launch of a role would be: one judgement, shared by `config`, `doctor` and the launch.
+
+use std::collections::BTreeMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use sha2::{Digest, Sha256};
+
+use crate::config::{Fleet, Role, Unavailable};
+use crate::diagnostic::Diagnostic;
+use crate::harness::{Harness, LaunchDirs, StartMode};
+use crate::id::SessionId;
+use crate::isolation::closure::launch_closure;
+use crate::isolation::forbidden::ForbiddenList;
+use crate::isolation::resolve::{ResolveContext, resolve};
+use crate::isolation::{Backend, IsolationPolicy};
+use crate::launch::LaunchCommand;
+use crate::layout::RoleTrees;
+use crate::port::{FileKind, PathProbe};
+use crate::world::World;
+
+/// What is judged.
+#[derive(Debug, Clone, Copy)]
+pub struct AssessRequest<'a> {
+    /// The fleet, for where things were written.
+    pub fleet: &'a Fleet,
+    /// The role.
+    pub role: &'a Role,
+    /// Its harness.
+    pub harness: &'a dyn Harness,
+    /// The account.
+    pub world: &'a World,
+    /// What no role may reach.
+    pub forbidden: &'a ForbiddenList,
+    /// Fresh or resume.
+    pub mode: StartMode,
+    /// The conversation.
+    pub session: &'a SessionId,
+    /// The harness home to use.
+    pub harness_home: &'a Utf8Path,
+}
+
+/// The verdict on one role.
+#[derive(Debug, Clone)]
+pub struct Assessment {
+    /// What the policy refuses. Any entry refuses the role everywhere.
+    pub problems: Vec<Diagnostic>,
+    /// What would stop a launch at this moment although the file is sound: a missing directory or
+    /// program, an unbuilt key. One line each, naming what to do.
+    pub blockers: Vec<String>,
+    /// The resolved policy; `None` without an isolation block or with a problem.
+    pub policy: Option<IsolationPolicy>,
+    /// The harness command, its program resolved where it was found.
+    pub command: LaunchCommand,
+    /// What the harness adds to the environment.
+    pub harness_env: BTreeMap<String, String>,
+    /// The directories of the launch.
+    pub dirs: LaunchDirs,
+}
+
+impl Assessment {
+    /// Whether the role asks for isolation.
+    pub fn wants_isolation(role: &Role) -> bool {
+        role.isolation.as_ref().is_some_and(|block| block.backend != Backend::None)
+    }
+}
+
+/// The working directory in force: the declared one, else STATE.
+pub fn working_directory(role: &Role, trees: &RoleTrees) -> Utf8PathBuf {
+    role.cwd.as_ref().map_or_else(|| trees.state.clone(), |cwd| cwd.as_path().to_owned())
+}
+
+/// Judges one role.
+pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment {
+    let AssessRequest { fleet, role, harness, world, .. } = *request;
+    let trees = world.layout.role(&role.name);
+    let dirs = LaunchDirs {
+        state: trees.state.clone(),
+        cwd: working_directory(role, &trees),
+        harness_home: request.harness_home.to_owned(),
+        handout: trees.handout.clone(),
+        briefing: trees.briefing(),
+    };
+    let launch = harness.launch(role, &dirs, request.mode, request.session);
+    let mut command = LaunchCommand { argv: launch.argv, cwd: dirs.cwd.clone() };
+    let mut blockers: Vec<String> =
+        role.unavailable.iter().filter(|key| key.refuses).map(unavailable_line).collect();
+    blockers.extend(cwd_blocker(role, probe));
+
+    let mut closure_files = Vec::new();
+    if let Some(program) = command.argv.first() {
+        match launch_closure(program, &world.path_dirs, probe) {
+            Ok(closure) => {
+                command.argv[0] = closure.argv0.as_str().to_owned();
+                closure_files = closure.files;
+            }
+            Err(error) => blockers.push(error.to_string()),
+        }
+    }
+
+    let (policy, problems) = match &role.isolation {
+        Some(block) if block.backend != Backend::None => {
+            let context = ResolveContext {
+                trees: &trees,
+                harness_home: request.harness_home,
+                cwd: role.cwd.as_ref(),
+                homes: &world.homes,
+                forbidden: request.forbidden,
+                launch_closure: &closure_files,
+                uid: world.uid,
+            };
+            match resolve(block, &context, probe) {
+                Ok(policy) => (Some(policy), Vec::new()),
+                Err(problems) => (None, placed(fleet, role, problems)),
+            }
+        }
+        Some(_) | None => (None, Vec::new()),
+    };
+    if role.harness.as_str() != harness.id().as_str() {
+        blockers.push(format!("harness `{}` is not available in this build", role.harness));
+    }
+    Assessment { problems, blockers, policy, command, harness_env: launch.env, dirs }
+}
+
+/// One line about a key that this build cannot serve: place, key, reason, what to write instead.
+pub fn unavailable_line(key: &Unavailable) -> String {
+    let place = key.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
+    format!("{place}`{}` {}: {}", key.path, key.reason, key.instead)
+}
+
+/// Gives each problem of a role its place in the file that says so.
+fn placed(fleet: &Fleet, role: &Role, problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    problems
+        .into_iter()
+        .map(|problem| {
+            let path = format!("roles.{}.{}", role.name, problem.path);
+            let problem = problem.role(role.name.as_str());
+            match fleet.provenance.lookup(&path) {
+                Some((_, place)) => problem.at(place.clone()),
+                None => problem,
+            }
+        })
+        .collect()
+}
+
+fn cwd_blocker(role: &Role, probe: &dyn PathProbe) -> Option<String> {
+    let cwd = role.cwd.as_ref()?;
+    match probe.resolve(cwd) {
+        Ok(resolved) => match resolved.object {
+            Some(object) if object.kind == FileKind::Directory => None,
+            Some(_) => Some(format!("cwd {cwd} is not a directory")),
+            None => Some(format!("cwd {cwd} does not exist: create it, or change `cwd`")),
+        },
+        Err(error) => Some(format!("cwd: {error}")),
+    }
+}
+
+/// Hash over everything of a role that a running launch was made from: another value means that a
+/// restart would change something.
+pub fn fingerprint(role: &Role) -> String {
+    // `Debug` of every part but the hidden values, then the hidden values themselves: the hash hides
+    // them again.
+    let mut hash = Sha256::new();
+    let mut plain = role.clone();
+    plain.unavailable.clear();
+    plain.source_file = Utf8PathBuf::new();
+    hash.update(format!("{plain:?}"));
+    for (name, value) in &role.env {
+        hash.update(format!("{name}={}\0", value.expose()));
+    }
+    hash.update(serde_json::Value::Object(role.harness_options.expose().clone()).to_string());
+    hash.finalize().iter().take(8).fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}
+
+/// The path of a role's tmux server: in its control directory where the socket address is short
+/// enough, else in the runtime directory under a name made from the fleet home.
+pub fn tmux_socket(trees: &RoleTrees, runtime_dir: &Utf8Path) -> Utf8PathBuf {
+    /// tmux was seen to work with 102 bytes and to fail with 109.
+    const LONGEST: usize = 100;
+    let socket = trees.tmux_socket();
+    if socket.as_str().len() <= LONGEST {
+        return socket;
+    }
+    let digest = Sha256::digest(trees.control.as_str());
+    let name =
+        digest.iter().take(8).fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+    runtime_dir.join(format!("ours-fleet-{name}")).join("tmux.sock")
+}

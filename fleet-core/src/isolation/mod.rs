@@ -4,6 +4,7 @@
 //! chooses a backend, [`report`] names what is enforced. All pure: the file system is asked through
 //! [`PathProbe`](crate::port::PathProbe).
 
+pub mod closure;
 pub mod forbidden;
 pub mod policy;
 pub mod report;

@@ -251,6 +251,26 @@ pub enum MountOrigin {
     SelfBind,
 }
 
+impl MountOrigin {
+    /// The key that asks for the mount, or words for one that fleet adds.
+    pub fn key(&self) -> String {
+        match self {
+            Self::State => "the role's own directory".to_owned(),
+            Self::Cwd => "cwd".to_owned(),
+            Self::HarnessHome => "the harness home".to_owned(),
+            Self::Handout => "the hand-out".to_owned(),
+            Self::SharedItem { name } => format!("shared {name}"),
+            Self::AddDir { index } => format!("harness_options.add_dirs[{index}]"),
+            Self::LaunchClosure => "needed by the harness program".to_owned(),
+            Self::FsWrite { index } => format!("isolation.fs.write[{index}]"),
+            Self::FsRead { index } => format!("isolation.fs.read[{index}]"),
+            Self::Secret { index } => format!("isolation.secrets[{index}]"),
+            Self::Overlay { path } => format!("protected path {path}"),
+            Self::SelfBind => "on the way to a protected path".to_owned(),
+        }
+    }
+}
+
 /// One mount of a resolved policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -310,4 +330,29 @@ pub struct IsolationPolicy {
     pub residual_risks: Vec<String>,
     /// Version of the list of forbidden paths that this policy was judged against.
     pub blocklist_version: u32,
+}
+
+impl IsolationPolicy {
+    /// Mounts whose source does not exist: a launch refuses them.
+    pub fn missing_sources(&self) -> Vec<&Mount> {
+        self.mounts.iter().filter(|mount| mount.identity.is_none()).collect()
+    }
+
+    /// The policy of a role without isolation: nothing is confined.
+    pub fn none(cwd: &LexicalPath, home: &LexicalPath) -> Self {
+        Self {
+            backend: Backend::None,
+            network: NetworkMode::Allow,
+            resources: Resources::default(),
+            mounts: Vec::new(),
+            tmpfs: Vec::new(),
+            system: SystemView::Full,
+            nested_sandbox: true,
+            cwd: cwd.clone(),
+            home: home.clone(),
+            ephemeral_dirs: Vec::new(),
+            residual_risks: Vec::new(),
+            blocklist_version: 0,
+        }
+    }
 }

@@ -20,7 +20,9 @@ pub use exec::MockExec;
 pub use exec::{CommandSpec, Exec, ExecError, ExecOutput, Exit};
 pub use ids::IdSource;
 pub use isolation::{IsolationBackend, PlanError, ProbeEvidence, ProbeFailure};
-pub use path_probe::{FileFacts, FileIdentity, FileKind, PathProbe, PathProbeError, Resolved};
+pub use path_probe::{
+    FileFacts, FileIdentity, FileKind, PathProbe, PathProbeError, PathProbes, Resolved,
+};
 pub use process_table::{ProcessError, ProcessIdentity, ProcessTable, Signal, Signalled};
 pub use store::{DirEntry, EntryKind, StateStore, StoreError, StoreLock};
 #[cfg(feature = "mocks")]

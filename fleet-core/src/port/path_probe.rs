@@ -117,3 +117,10 @@ pub trait PathProbe: Send + Sync + Debug {
     /// `false` where that cannot be told.
     fn ignores_case(&self, path: &LexicalPath) -> bool;
 }
+
+/// Makes a [`PathProbe`] for one judgement or one launch: what a probe remembers of the file system is
+/// never older than that.
+pub trait PathProbes: Send + Sync + Debug {
+    /// A probe that remembers nothing yet.
+    fn fresh(&self) -> Box<dyn PathProbe>;
+}

@@ -1,0 +1,502 @@
+//! One launch, made ready: from the fleet file to a launch file (02 §3.1, steps 3–12).
+
+use camino::{Utf8Path, Utf8PathBuf};
+use fleet_core::briefing::{self, BriefingInputs};
+use fleet_core::config::{Role, YamlMode};
+use fleet_core::environment::{EnvironmentInputs, child_environment};
+use fleet_core::harness::{ExitPolicy, Harness, ScreenTexts, StartMode};
+use fleet_core::id::{HarnessId, LaunchId, RoleName, SessionId};
+use fleet_core::isolation::forbidden::ForbiddenList;
+use fleet_core::isolation::select::{Fallback, candidates, fallback};
+use fleet_core::isolation::{BackendName, IsolationPolicy};
+use fleet_core::launch::{Environment, LaunchFile, LaunchPlan};
+use fleet_core::layout::RoleTrees;
+use fleet_core::lifecycle::{
+    RecordedSession, RestartLedger, StartDecision, StartFacts, decide_start,
+};
+use fleet_core::path::LexicalPath;
+use fleet_core::plan::{self, AssessRequest, Assessment};
+use fleet_core::port::{
+    IsolationBackend, NewConsole, PathProbe, ProbeEvidence, ProbeFailure, StoreError,
+};
+use fleet_core::status::IsolationStatus;
+use serde::{Deserialize, Serialize};
+
+use super::log::RunnerLog;
+use super::{LoadedFleet, Runtime};
+
+/// `TERM` inside the console: tmux's own default terminal.
+const TERM: &str = "tmux-256color";
+/// Briefing files are not larger (01 §1.7).
+const MAX_BRIEFING: u64 = 256 * 1024;
+/// Control files are not larger.
+const MAX_CONTROL: u64 = 64 * 1024;
+
+/// A launch made ready. Nothing runs yet.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Its id.
+    pub launch_id: LaunchId,
+    /// The console to open.
+    pub console: NewConsole,
+    /// Fresh or resume.
+    pub mode: StartMode,
+    /// The conversation.
+    pub session: SessionId,
+    /// When an exit counts as what.
+    pub exit_policy: ExitPolicy,
+    /// What the screen tells.
+    pub screen: ScreenTexts,
+    /// The isolation in force.
+    pub isolation: IsolationStatus,
+    /// The working directory.
+    pub cwd: Utf8PathBuf,
+    /// The harness.
+    pub harness: HarnessId,
+    /// Hash of the role as launched.
+    pub fingerprint: String,
+    /// Minimum spacing of launches host-wide, in milliseconds.
+    pub start_stagger_ms: u64,
+}
+
+/// A launch that will not happen, in one line that says what to do. Counted as "could not start".
+#[derive(Debug, thiserror::Error)]
+#[error("{reason}")]
+pub struct Refused {
+    /// Why.
+    pub reason: String,
+}
+
+impl Refused {
+    fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into() }
+    }
+}
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+        Self::new(format!("{error}{}", cause.unwrap_or_default()))
+    }
+}
+
+/// Which homes a role has used (01 §2.5): one that was used under isolation may hold planted hooks and
+/// is never used without it.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct HomeRecord {
+    version: u32,
+    isolated: bool,
+}
+
+/// The outer boundary of a launch, chosen.
+struct Outer<'a> {
+    backend: &'a dyn IsolationBackend,
+    evidence: ProbeEvidence,
+    degraded: Option<String>,
+}
+
+/// Makes the next launch of a role ready.
+///
+/// On `Ok` the four trees exist, hand-out and control are written, and the launch file waits for the
+/// console. On an error nothing was started.
+///
+/// # Cancel safety
+/// Dropping the future leaves files that the next attempt writes again.
+pub async fn prepare(
+    runtime: &Runtime,
+    name: &RoleName,
+    config: Option<&Utf8Path>,
+    ledger: &mut RestartLedger,
+    log: &RunnerLog,
+) -> Result<Prepared, Refused> {
+    let loaded = runtime
+        .load(config, YamlMode::Compat)
+        .map_err(|error| Refused::new(format!("the fleet file does not load: {error}")))?;
+    let role = loaded.fleet.roles.get(name).ok_or_else(|| {
+        let files: Vec<&str> = loaded.fleet.source_files.iter().map(|f| f.as_str()).collect();
+        Refused::new(format!("no role `{name}` in {}", files.join(", ")))
+    })?;
+    let harness = runtime
+        .harnesses
+        .get(role.harness.as_str())
+        .ok_or_else(|| Refused::new(refusal_of_unbuilt(role)))?
+        .clone();
+    let trees = runtime.trees(name);
+    for tree in trees.all() {
+        runtime.ports.store.ensure_dir(tree)?;
+    }
+
+    let attempt =
+        Attempt { runtime, loaded: &loaded, role, harness: &*harness, trees: &trees, log };
+    attempt.prepare(ledger).await
+}
+
+fn refusal_of_unbuilt(role: &Role) -> String {
+    role.unavailable.iter().find(|key| key.path == "harness").map_or_else(
+        || format!("harness `{}` is not available in this build", role.harness),
+        |key| format!("harness `{}` {}: {}", role.harness, key.reason, key.instead),
+    )
+}
+
+struct Attempt<'a> {
+    runtime: &'a Runtime,
+    loaded: &'a LoadedFleet,
+    role: &'a Role,
+    harness: &'a dyn Harness,
+    trees: &'a RoleTrees,
+    log: &'a RunnerLog,
+}
+
+impl Attempt<'_> {
+    async fn prepare(&self, ledger: &mut RestartLedger) -> Result<Prepared, Refused> {
+        let wants_isolation = Assessment::wants_isolation(self.role);
+        let probe = self.runtime.ports.paths.fresh();
+        let forbidden =
+            ForbiddenList::build(&self.runtime.world.forbidden_inputs(&self.loaded.fleet), &*probe);
+        let mut isolated = wants_isolation;
+        let mut outer = None;
+        // At most two rounds: as asked, and once more in another home when that cannot be had.
+        loop {
+            let home = self.harness_home(isolated)?;
+            let (decision, session) = self.decide(&home, ledger)?;
+            let assessment = self.assess(&home, &decision, &session, &forbidden, &*probe)?;
+            let chosen = match outer.take() {
+                Some(chosen) => chosen,
+                None => self.choose_outer(assessment.policy.as_ref()).await?,
+            };
+            if chosen.degraded.is_some() && isolated {
+                isolated = false;
+                outer = Some(chosen);
+                continue;
+            }
+            return self.write(ledger, &home, &decision, session, assessment, &chosen);
+        }
+    }
+
+    /// The harness home, made; another one where the usual one was used under isolation and this
+    /// launch has none.
+    fn harness_home(&self, isolated: bool) -> Result<Utf8PathBuf, Refused> {
+        let store = &self.runtime.ports.store;
+        let record: HomeRecord = store
+            .read(&self.trees.harness_homes(), MAX_CONTROL)?
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default();
+        let home = if isolated || !(record.isolated || Assessment::wants_isolation(self.role)) {
+            self.trees.harness_home(self.harness.id())
+        } else {
+            self.trees.harness_home_unisolated(self.harness.id())
+        };
+        store.ensure_dir(&home)?;
+        if isolated && !record.isolated {
+            let record = HomeRecord { version: 1, isolated: true };
+            let bytes = serde_json::to_vec(&record).unwrap_or_default();
+            store.write(&self.trees.harness_homes(), &bytes, 0o600)?;
+        }
+        Ok(home)
+    }
+
+    fn decide(
+        &self,
+        home: &Utf8PathBuf,
+        ledger: &RestartLedger,
+    ) -> Result<(StartDecision, SessionId), Refused> {
+        let store = &self.runtime.ports.store;
+        let recorded: Option<RecordedSession> = store
+            .read(&self.trees.session_id(), MAX_CONTROL)?
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let booted = store.read(&self.trees.booted(), MAX_CONTROL)?.is_some();
+        let facts = StartFacts {
+            session: recorded.as_ref(),
+            booted,
+            harness: self.harness.id(),
+            home,
+            supports_resume: self.harness.supports_resume(self.role.harness_options.expose()),
+            policy: self.harness.exit_policy(),
+        };
+        let decision = decide_start(&facts, ledger);
+        let session = match (decision.mode, recorded) {
+            (StartMode::Resume, Some(recorded)) => recorded.id,
+            (StartMode::Resume | StartMode::Fresh, _) => self.new_session_id()?,
+        };
+        Ok((decision, session))
+    }
+
+    fn new_session_id(&self) -> Result<SessionId, Refused> {
+        self.runtime.ports.ids.uuid().parse().map_err(|error| Refused::new(format!("{error}")))
+    }
+
+    fn assess(
+        &self,
+        home: &Utf8Path,
+        decision: &StartDecision,
+        session: &SessionId,
+        forbidden: &ForbiddenList,
+        probe: &dyn PathProbe,
+    ) -> Result<Assessment, Refused> {
+        let request = AssessRequest {
+            fleet: &self.loaded.fleet,
+            role: self.role,
+            harness: self.harness,
+            world: &self.runtime.world,
+            forbidden,
+            mode: decision.mode,
+            session,
+            harness_home: home,
+        };
+        let assessment = plan::assess(&request, probe);
+        if let Some(problem) = assessment.problems.first() {
+            return Err(Refused::new(problem.to_string()));
+        }
+        if let Some(blocker) = assessment.blockers.first() {
+            return Err(Refused::new(blocker.clone()));
+        }
+        Ok(assessment)
+    }
+
+    /// Chooses the backend: each candidate is tried with the very flags of this role.
+    async fn choose_outer(&self, policy: Option<&IsolationPolicy>) -> Result<Outer<'_>, Refused> {
+        let Some((policy, block)) = policy.zip(self.role.isolation.as_ref()) else {
+            return Ok(Outer { backend: self.none()?, evidence: no_evidence(), degraded: None });
+        };
+        let missing = policy.missing_sources();
+        if let Some(mount) = missing.first() {
+            return Err(Refused::new(format!(
+                "{} does not exist ({}): create it, or take it out of the fleet file",
+                mount.source,
+                mount.origin.key()
+            )));
+        }
+        let mut failures: Vec<(BackendName, ProbeFailure)> = Vec::new();
+        for name in candidates(block) {
+            let Some(backend) =
+                self.runtime.ports.backends.iter().find(|backend| backend.name() == name)
+            else {
+                continue;
+            };
+            match backend.probe(policy).await {
+                Ok(evidence) => return Ok(Outer { backend: &**backend, evidence, degraded: None }),
+                Err(failure) => failures.push((name, failure)),
+            }
+        }
+        let (permissions, uid) = (&self.role.permissions, self.runtime.world.uid);
+        match fallback(block, permissions, uid, &failures) {
+            Fallback::Refuse { message } => Err(Refused::new(message)),
+            Fallback::Unisolated { message } => {
+                self.log.warn(&format!("UN-ISOLATED: {message}"));
+                Ok(Outer {
+                    backend: self.none()?,
+                    evidence: no_evidence(),
+                    degraded: Some(message),
+                })
+            }
+        }
+    }
+
+    fn none(&self) -> Result<&dyn IsolationBackend, Refused> {
+        self.runtime
+            .ports
+            .backends
+            .iter()
+            .find(|backend| backend.name() == BackendName::None)
+            .map(|backend| &**backend)
+            .ok_or_else(|| Refused::new("this program has no launcher for un-isolated roles"))
+    }
+
+    fn write(
+        &self,
+        ledger: &mut RestartLedger,
+        home: &Utf8PathBuf,
+        decision: &StartDecision,
+        session: SessionId,
+        assessment: Assessment,
+        outer: &Outer<'_>,
+    ) -> Result<Prepared, Refused> {
+        let store = &self.runtime.ports.store;
+        let now = self.runtime.ports.clock.now();
+        let isolated = outer.backend.name() != BackendName::None;
+        let policy = assessment.policy.as_ref().filter(|_| isolated);
+        let plan = self.launch_plan(&assessment, policy, outer)?;
+
+        self.write_degraded_marker(outer.degraded.as_deref(), &now.to_string())?;
+        self.write_state_files()?;
+        self.write_briefing(&assessment, policy, outer.degraded.as_deref())?;
+        store.write(&self.trees.promised(), &json(&plan.promise), 0o600)?;
+        self.record_session(home, decision, &session)?;
+        if decision.discards_resume {
+            ledger.resume_discarded = true;
+        }
+        self.log.info(&format!("{} start: {}", decision.mode.as_str(), decision.reason));
+
+        let launch_id: LaunchId = self
+            .runtime
+            .ports
+            .ids
+            .uuid()
+            .parse()
+            .map_err(|error| Refused::new(format!("{error}")))?;
+        let env = self.environment(&assessment, isolated);
+        let backend = plan.backend;
+        let file = LaunchFile {
+            version: LaunchFile::VERSION,
+            launch_id: launch_id.clone(),
+            role: self.role.name.clone(),
+            command: assessment.command,
+            env,
+            plan,
+            exit_record: self.trees.exit_record(),
+            observed: self.trees.observed(),
+        };
+        store.remove(&self.trees.exit_record())?;
+        store.remove(&self.trees.observed())?;
+        store.write(
+            &self.trees.booted(),
+            format!("{now} {}\n", decision.mode.as_str()).as_bytes(),
+            0o600,
+        )?;
+        store.write(&self.trees.launch_file(), &json(&file), 0o600)?;
+        Ok(Prepared {
+            launch_id,
+            console: NewConsole {
+                argv: vec![
+                    self.runtime.world.binary.to_string(),
+                    "_pane".to_owned(),
+                    self.trees.launch_file().to_string(),
+                ],
+                cwd: assessment.dirs.cwd.clone(),
+                columns: 200,
+                rows: 50,
+            },
+            mode: decision.mode,
+            session,
+            exit_policy: self.harness.exit_policy(),
+            screen: self.harness.screen(self.role.harness_options.expose()),
+            isolation: IsolationStatus { backend, degraded: outer.degraded.clone() },
+            cwd: assessment.dirs.cwd,
+            harness: self.harness.id().clone(),
+            fingerprint: plan::fingerprint(self.role),
+            start_stagger_ms: self.loaded.fleet.start_stagger_ms,
+        })
+    }
+
+    fn launch_plan(
+        &self,
+        assessment: &Assessment,
+        policy: Option<&IsolationPolicy>,
+        outer: &Outer<'_>,
+    ) -> Result<LaunchPlan, Refused> {
+        let result = if let Some(policy) = policy {
+            outer.backend.plan(policy, &outer.evidence, &assessment.command)
+        } else {
+            let cwd = lexical(&assessment.command.cwd)?;
+            let policy = IsolationPolicy::none(&cwd, &lexical(&self.runtime.world.homes.os)?);
+            outer.backend.plan(&policy, &outer.evidence, &assessment.command)
+        };
+        result.map_err(|error| Refused::new(error.to_string()))
+    }
+
+    fn environment(&self, assessment: &Assessment, isolated: bool) -> Environment {
+        let world = &self.runtime.world;
+        child_environment(&EnvironmentInputs {
+            own: &world.env,
+            home: world.homes.os.as_str(),
+            path: &world.path(),
+            term: TERM,
+            harness: &assessment.harness_env,
+            role: self.role,
+            isolated,
+        })
+    }
+
+    fn write_degraded_marker(&self, degraded: Option<&str>, now: &str) -> Result<(), Refused> {
+        let (store, marker) = (&self.runtime.ports.store, self.trees.isolation_degraded());
+        match degraded {
+            Some(reason) => {
+                let line = format!("{now} {}\n", reason.replace('\n', " "));
+                store.write(&marker, line.as_bytes(), 0o600)?;
+            }
+            None => {
+                store.remove(&marker)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_state_files(&self) -> Result<(), Refused> {
+        // The agent can replace its log by a link: `read` refuses one, and the launch says so.
+        let store = &self.runtime.ports.store;
+        let log = self.trees.worklog();
+        match store.read(&log, u64::MAX) {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => Ok(store.write(&log, b"", 0o600)?),
+            Err(error) => {
+                self.log.warn(&format!("worklog left alone: {error}"));
+                Ok(())
+            }
+        }
+    }
+
+    fn write_briefing(
+        &self,
+        assessment: &Assessment,
+        policy: Option<&IsolationPolicy>,
+        degraded: Option<&str>,
+    ) -> Result<(), Refused> {
+        let store = &self.runtime.ports.store;
+        let curated = match &self.role.briefing_file {
+            None => None,
+            Some(path) => {
+                let bytes = store
+                    .read(path.as_path(), MAX_BRIEFING)?
+                    .ok_or_else(|| Refused::new(format!("briefing_file {path} does not exist")))?;
+                Some(String::from_utf8_lossy(&bytes).into_owned())
+            }
+        };
+        let text = briefing::render(&BriefingInputs {
+            role: self.role,
+            trees: self.trees,
+            cwd: &assessment.dirs.cwd,
+            user: &self.runtime.world.user,
+            curated: curated.as_deref(),
+            policy,
+            degraded,
+        });
+        Ok(store.write(&self.trees.briefing(), text.as_bytes(), 0o600)?)
+    }
+
+    fn record_session(
+        &self,
+        home: &Utf8PathBuf,
+        decision: &StartDecision,
+        session: &SessionId,
+    ) -> Result<(), Refused> {
+        if decision.mode == StartMode::Resume {
+            return Ok(());
+        }
+        let (store, path) = (&self.runtime.ports.store, self.trees.session_id());
+        let previous = store
+            .read(&path, MAX_CONTROL)?
+            .and_then(|bytes| serde_json::from_slice::<RecordedSession>(&bytes).ok())
+            .map(|recorded| recorded.id);
+        let record = RecordedSession {
+            version: 1,
+            harness: self.harness.id().clone(),
+            home: home.clone(),
+            id: session.clone(),
+            previous,
+        };
+        Ok(store.write(&path, &json(&record), 0o600)?)
+    }
+}
+
+fn lexical(path: &Utf8Path) -> Result<LexicalPath, Refused> {
+    LexicalPath::absolute(path.as_str()).map_err(|error| Refused::new(format!("{path}: {error}")))
+}
+
+fn no_evidence() -> ProbeEvidence {
+    ProbeEvidence { version: String::new(), program: String::new(), features: Vec::new() }
+}
+
+/// Our own types always serialise.
+fn json<T: Serialize>(value: &T) -> Vec<u8> {
+    serde_json::to_vec(value).unwrap_or_default()
+}

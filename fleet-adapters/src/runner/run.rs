@@ -1,0 +1,540 @@
+//! The runner of one role: what happens becomes events of the core's lifecycle, and its effects are
+//! carried out here (02 §3). Event driven: an idle runner sleeps in the kernel.
+
+pub(super) mod attempt;
+mod gate;
+mod intent;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use fleet_core::harness::ExitPolicy;
+use fleet_core::id::{RoleName, Timestamp};
+use fleet_core::layout::RoleTrees;
+use fleet_core::lifecycle::{Effect, Event, Lifecycle, Phase, RestartLedger, StopKind};
+use fleet_core::port::{Monotonic, ProcessIdentity, StoreError, StoreLock};
+use fleet_core::run_marker::{RUN_MARKER_LIMIT, RunMarker};
+use fleet_core::status::{ConsoleStatus, FailureStatus, RoleState, RunnerStatus, Status};
+use tokio::sync::{Mutex, mpsc, watch};
+
+use self::attempt::Attempt;
+use super::Runtime;
+use super::control::{self, Answer, Failure, Incoming, Server};
+use super::deliver::{Delivery, deliver};
+use super::log::RunnerLog;
+use super::prepare::prepare;
+use super::protocol::{Command, FailureKind, Peeked, RefusalReason};
+
+pub use intent::{StopIntent, read_intent};
+
+/// Ledgers are not larger.
+const MAX_LEDGER: u64 = 64 * 1024;
+/// Judges an end before any harness was known: the core's defaults.
+const NO_POLICY: ExitPolicy = ExitPolicy { clean_exit_is_fresh: false, fast_fail_ms: 20_000 };
+
+/// Why a runner did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Another runner of this role lives.
+    #[error("another runner of `{role}` is alive")]
+    AlreadyRunning {
+        /// The role.
+        role: RoleName,
+    },
+    /// A control file could not be used.
+    #[error("failed to take over the control directory of `{role}`")]
+    Store {
+        /// The role.
+        role: RoleName,
+        /// Why.
+        #[source]
+        source: StoreError,
+    },
+    /// The runner could not find out who it is, or could not listen.
+    #[error("failed to {action} for `{role}`")]
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// The role.
+        role: RoleName,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// Runs a role until it is stopped: `stop` turns true, the program is ended, and this returns.
+///
+/// A program that ends is started again as the core's lifecycle decides; after too many immediate
+/// failures the runner stays alive, starts nothing and says so.
+pub async fn run(
+    runtime: Runtime,
+    role: RoleName,
+    config: Option<Utf8PathBuf>,
+    stop: watch::Receiver<bool>,
+) -> Result<(), RunError> {
+    let (mut runner, mut incoming) = Runner::claim(runtime, role, config)?;
+    runner.end_leftovers().await;
+    runner.live(stop, &mut incoming).await;
+    Ok(())
+}
+
+struct Runner {
+    runtime: Runtime,
+    role: RoleName,
+    config: Option<Utf8PathBuf>,
+    trees: RoleTrees,
+    log: RunnerLog,
+    own: ProcessIdentity,
+    life: Lifecycle,
+    status: Status,
+    policy: ExitPolicy,
+    attempt: Option<Attempt>,
+    wake_at: Option<Monotonic>,
+    typing: Arc<Mutex<()>>,
+    _server: Server,
+    _lock: Box<dyn StoreLock>,
+}
+
+impl Runner {
+    /// Step 1: the lock, the run marker, the socket, the first status.
+    fn claim(
+        runtime: Runtime,
+        role: RoleName,
+        config: Option<Utf8PathBuf>,
+    ) -> Result<(Self, mpsc::Receiver<Incoming>), RunError> {
+        let trees = runtime.trees(&role);
+        let store = runtime.ports.store.clone();
+        let failed = |source| RunError::Store { role: role.clone(), source };
+        store.ensure_dir(&trees.control).map_err(failed)?;
+        let lock = store
+            .try_lock(&trees.runner_lock())
+            .map_err(failed)?
+            .ok_or_else(|| RunError::AlreadyRunning { role: role.clone() })?;
+        let now = runtime.ports.clock.now();
+        let own = runtime.ports.processes.own().map_err(|error| RunError::System {
+            action: "read the runner's own process",
+            role: role.clone(),
+            source: error.source,
+        })?;
+        let log = RunnerLog::new(store.clone(), runtime.ports.clock.clone(), trees.runner_log());
+
+        let ledger = read_ledger(&runtime, &trees, &own, &log, now).map_err(failed)?;
+        let marker = RunMarker::new(own.clone(), now).to_json();
+        store.write(&trees.run_marker(), marker.as_bytes(), 0o600).map_err(failed)?;
+        let ids = runtime.ports.ids.clone();
+        let token = control::ensure_token(&*store, &trees, || ids.token()).map_err(failed)?;
+        let (requests, incoming) = mpsc::channel(16);
+        let server = control::serve(&trees.control_socket(), token, runtime.world.uid, requests)
+            .map_err(|source| RunError::System {
+                action: "open the operator socket",
+                role: role.clone(),
+                source,
+            })?;
+        let status = first_status(&runtime, &role, &own, &ledger, now);
+        let runner = Self {
+            config,
+            trees,
+            log,
+            own,
+            life: Lifecycle::new(ledger),
+            status,
+            policy: NO_POLICY,
+            attempt: None,
+            wake_at: None,
+            typing: Arc::default(),
+            _server: server,
+            _lock: lock,
+            role,
+            runtime,
+        };
+        runner.publish();
+        Ok((runner, incoming))
+    }
+
+    /// Step 2: a console that an earlier runner left is ended before anything else.
+    async fn end_leftovers(&self) {
+        let previous = super::observe::published(&*self.runtime.ports.store, &self.trees);
+        let launcher = previous.and_then(|status| status.console.launcher);
+        match attempt::end(&self.runtime, &self.role, launcher.as_ref()).await {
+            Ok(true) => self.log.warn("ended the console of an earlier runner"),
+            Ok(false) => {}
+            Err(error) => self.log.warn(&format!("console of an earlier runner: {error}")),
+        }
+    }
+
+    async fn live(
+        &mut self,
+        mut stop: watch::Receiver<bool>,
+        incoming: &mut mpsc::Receiver<Incoming>,
+    ) {
+        let mut event = Some(Event::Begin);
+        loop {
+            while let Some(happened) = event.take() {
+                let now = self.runtime.ports.clock.now();
+                let effects = self.life.on(happened, self.policy, now);
+                self.show(now);
+                for effect in effects {
+                    if effect == Effect::Finish {
+                        self.finish();
+                        return;
+                    }
+                    if let Some(next) = self.carry_out(effect, &mut stop).await {
+                        event = Some(next);
+                    }
+                }
+            }
+            event = self.wait(&mut stop, incoming).await;
+        }
+    }
+
+    /// Waits for whatever happens next.
+    async fn wait(
+        &mut self,
+        stop: &mut watch::Receiver<bool>,
+        incoming: &mut mpsc::Receiver<Incoming>,
+    ) -> Option<Event> {
+        let clock = self.runtime.ports.clock.clone();
+        let delay = self.wake_at.map(|at| at.since(clock.monotonic()));
+        let starting = self.life.phase() == Phase::Starting;
+        let stopping = matches!(self.life.phase(), Phase::Stopping(_) | Phase::Stopped);
+        tokio::select! {
+            biased;
+            () = stopped(stop), if !stopping => Some(Event::Stop(self.stop_kind())),
+            event = attempt::ended(&self.runtime, self.attempt.as_ref()) => {
+                self.attempt = None;
+                if let Event::Ended { termination, .. } = &event {
+                    let (words, detail) = (termination.class.words(), &termination.detail);
+                    self.log.info(&format!("{words}: {detail}"));
+                }
+                // The server ends with its last program; the next attempt needs it gone.
+                if let Err(error) = attempt::end(&self.runtime, &self.role, None).await {
+                    self.log.warn(&format!("console not ended: {error}"));
+                }
+                Some(event)
+            }
+            () = attempt::ready(&self.runtime, self.attempt.as_ref()), if starting => {
+                Some(Event::Ready)
+            }
+            () = sleep(&*clock, delay) => {
+                self.wake_at = None;
+                Some(Event::DelayOver)
+            }
+            Some(request) = incoming.recv() => self.answer(request),
+        }
+    }
+
+    async fn carry_out(
+        &mut self,
+        effect: Effect,
+        stop: &mut watch::Receiver<bool>,
+    ) -> Option<Event> {
+        match effect {
+            Effect::Attempt => {
+                let outcome = tokio::select! {
+                    biased;
+                    () = stopped(stop) => return None,
+                    outcome = self.launch() => outcome,
+                };
+                match outcome {
+                    Ok(()) => None,
+                    Err(reason) => {
+                        self.log.warn(&format!("could not start: {reason}"));
+                        Some(Event::Refused { reason })
+                    }
+                }
+            }
+            Effect::SaveLedger => {
+                let bytes = serde_json::to_vec(&self.life.ledger).unwrap_or_default();
+                let path = self.trees.restart_ledger();
+                if let Err(error) = self.runtime.ports.store.write(&path, &bytes, 0o600) {
+                    self.log.warn(&format!("restart ledger not saved: {error}"));
+                }
+                None
+            }
+            Effect::Wait(millis) => {
+                let now = self.runtime.ports.clock.monotonic();
+                self.wake_at = Some(now.plus(Duration::from_millis(millis)));
+                let next = self.runtime.ports.clock.now().plus_millis(millis);
+                self.status.failures.next_at = Some(next);
+                self.publish();
+                None
+            }
+            Effect::TearDown => {
+                self.wake_at = None;
+                let launcher = self.attempt.take().map(|attempt| attempt.launcher);
+                if let Err(error) = attempt::end(&self.runtime, &self.role, launcher.as_ref()).await
+                {
+                    self.log.warn(&format!("console not ended: {error}"));
+                }
+                drop(self.runtime.ports.store.remove(&self.trees.launch_file()));
+                Some(Event::TornDown)
+            }
+            Effect::ForgetConversation => {
+                for path in [self.trees.booted(), self.trees.exit_record()] {
+                    drop(self.runtime.ports.store.remove(&path));
+                }
+                None
+            }
+            Effect::Finish => None,
+        }
+    }
+
+    /// Steps 3–15: prepare, pass the gate, open the console.
+    async fn launch(&mut self) -> Result<(), String> {
+        self.status.attempt += 1;
+        let prepared = prepare(
+            &self.runtime,
+            &self.role,
+            self.config.as_deref(),
+            &mut self.life.ledger,
+            &self.log,
+        )
+        .await
+        .map_err(|refused| refused.to_string())?;
+        self.policy = prepared.exit_policy;
+        let stagger = prepared.start_stagger_ms;
+        if stagger > 0 {
+            let slot = gate::reserve(&self.runtime, stagger).await.map_err(|e| e.to_string())?;
+            if slot.wait > Duration::ZERO {
+                self.status.detail = Some(format!("waiting for its start slot at {}", slot.at));
+                self.publish();
+                self.runtime.ports.clock.sleep(slot.wait).await;
+            }
+        }
+        let attempt = attempt::open(&self.runtime, &self.role, &prepared).await?;
+        self.log.info(&format!(
+            "launched: mode {}, launcher pid {}, cwd {}, isolation {}",
+            prepared.mode.as_str(),
+            attempt.launcher.pid,
+            prepared.cwd,
+            prepared.isolation.backend
+        ));
+        self.status.harness = Some(prepared.harness);
+        self.status.mode = Some(prepared.mode);
+        self.status.launch_id = Some(prepared.launch_id);
+        self.status.session_id = Some(prepared.session);
+        self.status.console.launcher = Some(attempt.launcher.clone());
+        self.status.cwd = Some(prepared.cwd);
+        self.status.isolation = Some(prepared.isolation);
+        self.status.runner.config_fingerprint = Some(prepared.fingerprint);
+        self.attempt = Some(attempt);
+        self.publish();
+        Ok(())
+    }
+
+    fn answer(&mut self, request: Incoming) -> Option<Event> {
+        let Incoming { command, reply } = request;
+        match command {
+            Command::Status => {
+                let result = Ok(serde_json::to_value(&self.status).unwrap_or_default());
+                drop(reply.send(Answer { result }));
+                None
+            }
+            Command::Release => {
+                drop(reply.send(Answer { result: Ok(serde_json::json!({})) }));
+                Some(Event::Release)
+            }
+            Command::Peek { lines } => {
+                self.with_console(reply, move |console| async move {
+                    let text = attempt::peek(&*console, lines).await?;
+                    Ok(serde_json::to_value(Peeked { text }).unwrap_or_default())
+                });
+                None
+            }
+            Command::SendKey { key } => {
+                let typing = self.typing.clone();
+                self.with_console(reply, move |console| async move {
+                    let _turn = typing.lock().await;
+                    attempt::press(&*console, &key).await
+                });
+                None
+            }
+            Command::SubmitPrompt { text, interrupt, timeout_ms } => {
+                let (typing, clock) = (self.typing.clone(), self.runtime.ports.clock.clone());
+                let screen = self.attempt.as_ref().map(|attempt| attempt.screen.clone());
+                self.with_console(reply, move |console| async move {
+                    // One text at a time: two senders never mix in one console.
+                    let _turn = typing.lock().await;
+                    let timeout = Duration::from_millis(timeout_ms);
+                    let delivery = Delivery { text: &text, interrupt, timeout };
+                    let screen = screen.unwrap_or_default();
+                    match deliver(&*console, &*clock, &screen, delivery).await {
+                        Ok(delivered) => Ok(serde_json::to_value(delivered).unwrap_or_default()),
+                        Err(reason) => Err(refused(reason)),
+                    }
+                });
+                None
+            }
+        }
+    }
+
+    /// Runs a console operation beside the loop, or says that there is no console.
+    fn with_console<F, Fut>(&self, reply: tokio::sync::oneshot::Sender<Answer>, operation: F)
+    where
+        F: FnOnce(Arc<dyn fleet_core::port::Tmux>) -> Fut,
+        Fut: Future<Output = Result<serde_json::Value, Failure>> + Send + 'static,
+    {
+        if self.attempt.is_none() {
+            let state = self.status.state.as_str();
+            let failure = Failure {
+                kind: FailureKind::Offline,
+                message: format!("`{}` has no console: it is {state}", self.role),
+                reason: Some(RefusalReason::Offline),
+            };
+            drop(reply.send(Answer { result: Err(failure) }));
+            return;
+        }
+        let work = operation(self.runtime.console(&self.role));
+        tokio::spawn(async move { drop(reply.send(Answer { result: work.await })) });
+    }
+
+    fn stop_kind(&self) -> StopKind {
+        read_intent(&*self.runtime.ports.store, &self.trees)
+            .filter(|intent| intent.is_for(&self.own))
+            .map_or(StopKind::Shutdown, |intent| intent.kind)
+    }
+
+    /// Brings the status in line with the lifecycle and publishes it.
+    fn show(&mut self, now: Timestamp) {
+        let state = match self.life.phase() {
+            Phase::Starting | Phase::Stopping(_) => RoleState::Starting,
+            Phase::Running => RoleState::Running,
+            Phase::BackingOff => RoleState::BackingOff,
+            Phase::HeldDown => RoleState::HeldDown,
+            Phase::Stopped => RoleState::Stopped,
+        };
+        let ledger = &self.life.ledger;
+        if self.status.state != state {
+            self.status.since = now;
+        }
+        self.status.state = state;
+        self.status.detail = match self.life.phase() {
+            Phase::BackingOff | Phase::HeldDown => ledger.last_reason.clone(),
+            Phase::Stopping(_) => Some("stopping".to_owned()),
+            Phase::Starting | Phase::Running | Phase::Stopped => None,
+        };
+        self.status.failures = FailureStatus {
+            count: ledger.consecutive_immediate_failures,
+            last_reason: ledger.last_reason.clone(),
+            next_at: None,
+            held_since: ledger.opened_at,
+        };
+        self.status.last_termination.clone_from(&ledger.last_termination);
+        self.status.abrupt_terminations = ledger.abrupt_terminations;
+        if self.attempt.is_none() {
+            self.status.console.launcher = None;
+        }
+        self.status.at = now;
+        self.publish();
+    }
+
+    fn publish(&self) {
+        let bytes = serde_json::to_vec(&self.status).unwrap_or_default();
+        if let Err(error) = self.runtime.ports.store.publish(&self.trees.status(), &bytes, 0o600) {
+            self.log.warn(&format!("status not published: {error}"));
+        }
+    }
+
+    fn finish(&self) {
+        for path in [self.trees.run_marker(), self.trees.stop_intent()] {
+            if let Err(error) = self.runtime.ports.store.remove(&path) {
+                self.log.warn(&format!("{path} not removed: {error}"));
+            }
+        }
+        self.log.info("stopped in order");
+    }
+}
+
+fn refused(reason: RefusalReason) -> Failure {
+    let kind = match reason {
+        RefusalReason::Offline => FailureKind::Offline,
+        _ => FailureKind::Rejected,
+    };
+    Failure {
+        kind,
+        message: format!("nothing was submitted: {}", reason.words()),
+        reason: Some(reason),
+    }
+}
+
+fn first_status(
+    runtime: &Runtime,
+    role: &RoleName,
+    own: &ProcessIdentity,
+    ledger: &RestartLedger,
+    now: Timestamp,
+) -> Status {
+    Status {
+        schema_version: Status::SCHEMA_VERSION,
+        role: role.clone(),
+        state: RoleState::Starting,
+        since: now,
+        detail: None,
+        at: now,
+        runner: RunnerStatus {
+            process: own.clone(),
+            version: runtime.world.version.clone(),
+            config_fingerprint: None,
+        },
+        supervisor: runtime.ports.supervisor.kind(),
+        harness: None,
+        mode: None,
+        attempt: 0,
+        launch_id: None,
+        session_id: None,
+        console: ConsoleStatus {
+            tmux_socket: runtime.console_address(role).socket,
+            launcher: None,
+        },
+        cwd: None,
+        isolation: None,
+        failures: FailureStatus::default(),
+        last_termination: ledger.last_termination.clone(),
+        abrupt_terminations: ledger.abrupt_terminations,
+    }
+}
+
+/// Reads the ledger and notes in it how the runner before this one ended, if not in order.
+fn read_ledger(
+    runtime: &Runtime,
+    trees: &RoleTrees,
+    own: &ProcessIdentity,
+    log: &RunnerLog,
+    now: Timestamp,
+) -> Result<RestartLedger, StoreError> {
+    let store = &runtime.ports.store;
+    let bytes = store.read(&trees.restart_ledger(), MAX_LEDGER)?;
+    let (mut ledger, corrupt) = RestartLedger::parse(bytes.as_deref());
+    if corrupt {
+        let copy = trees.control.join("restart-ledger.json.corrupt");
+        store.write(&copy, bytes.as_deref().unwrap_or_default(), 0o600)?;
+        log.warn(&format!("the restart ledger was unreadable; kept as {copy}"));
+    }
+    if let Some(bytes) = store.read(&trees.run_marker(), RUN_MARKER_LIMIT)? {
+        let previous = RunMarker::parse(&bytes).ok();
+        let host_restarted = previous.is_some_and(|marker| marker.runner().boot_id != own.boot_id);
+        ledger.record_lost_runner(host_restarted, now);
+        log.warn(if host_restarted {
+            "the host was restarted under the previous runner"
+        } else {
+            "the previous runner ended without a stop"
+        });
+    }
+    Ok(ledger)
+}
+
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    if stop.wait_for(|stop| *stop).await.is_err() {
+        // The sender is gone: nobody can ask for a stop any more.
+        std::future::pending::<()>().await;
+    }
+}
+
+async fn sleep(clock: &dyn fleet_core::port::Clock, delay: Option<Duration>) {
+    match delay {
+        Some(delay) => clock.sleep(delay).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,196 @@
+//! One attempt: the console with the launcher in it.
+
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use fleet_core::harness::{ScreenTexts, StartMode};
+use fleet_core::id::{LaunchId, RoleName};
+use fleet_core::launch::Observation;
+use fleet_core::lifecycle::{Event, classify};
+use fleet_core::port::{
+    Capture, ConsolePresence, KeyName, Monotonic, ProcessIdentity, Signal, Tmux, TmuxError,
+};
+
+use crate::runner::Runtime;
+use crate::runner::control::Failure;
+use crate::runner::deliver::{ScreenState, screen_state};
+use crate::runner::prepare::Prepared;
+use crate::runner::protocol::{Delivered, FailureKind, Receipt, RefusalReason};
+
+/// The launcher gives the program 5 s to end; after this long it is killed with everything in it.
+const END_WAIT: Duration = Duration::from_secs(8);
+/// Looks at a starting program: the first ones close together, since most are ready at once.
+const FIRST_LOOK: Duration = Duration::from_millis(4);
+const LAST_LOOK: Duration = Duration::from_millis(250);
+/// Exit records and observations are not larger.
+const MAX_RECORD: u64 = 256 * 1024;
+
+/// A launched attempt.
+#[derive(Debug, Clone)]
+pub(super) struct Attempt {
+    pub(super) role: RoleName,
+    pub(super) launch_id: LaunchId,
+    pub(super) exit_record: Utf8PathBuf,
+    pub(super) observed: Utf8PathBuf,
+    pub(super) launcher: ProcessIdentity,
+    pub(super) started: Monotonic,
+    pub(super) mode: StartMode,
+    pub(super) screen: ScreenTexts,
+}
+
+/// Opens the console.
+pub(super) async fn open(
+    runtime: &Runtime,
+    role: &RoleName,
+    prepared: &Prepared,
+) -> Result<Attempt, String> {
+    let console = runtime.console(role);
+    if let Some(dir) = console.address().socket.parent() {
+        runtime.ports.store.ensure_dir(dir).map_err(|error| error.to_string())?;
+    }
+    let started = runtime.ports.clock.monotonic();
+    let pid = console.open(&prepared.console).await.map_err(|error| error.to_string())?;
+    let launcher = match runtime.ports.processes.identity(pid) {
+        Ok(Some(identity)) => identity,
+        // Already gone: an identity that no living process has makes the wait end at once, and the
+        // exit record tells the rest.
+        Ok(None) => {
+            let own = runtime.ports.processes.own().map_err(|error| error.to_string())?;
+            ProcessIdentity { pid, start_time: 0, boot_id: own.boot_id }
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    let trees = runtime.trees(role);
+    Ok(Attempt {
+        role: role.clone(),
+        exit_record: trees.exit_record(),
+        observed: trees.observed(),
+        launch_id: prepared.launch_id.clone(),
+        launcher,
+        started,
+        mode: prepared.mode,
+        screen: prepared.screen.clone(),
+    })
+}
+
+/// Waits for the launcher's end and judges it. Never returns without an attempt.
+///
+/// # Cancel safety
+/// Cancel safe.
+pub(super) async fn ended(runtime: &Runtime, attempt: Option<&Attempt>) -> Event {
+    let Some(attempt) = attempt else { return std::future::pending().await };
+    while let Err(error) = runtime.ports.processes.wait_exit(&attempt.launcher).await {
+        // Without a working wait the only honest way is to look now and then.
+        drop(error);
+        runtime.ports.clock.sleep(Duration::from_secs(2)).await;
+        if let Ok(false) = runtime.ports.processes.is_alive(&attempt.launcher) {
+            break;
+        }
+    }
+    let lived = runtime.ports.clock.monotonic().since(attempt.started);
+    let record = runtime.ports.store.read(&attempt.exit_record, MAX_RECORD).ok().flatten();
+    let console_present = match record {
+        Some(_) => false,
+        None => runtime.console(&attempt.role).presence().await != ConsolePresence::Absent,
+    };
+    Event::Ended {
+        termination: classify(record.as_deref(), &attempt.launch_id, console_present),
+        lived_ms: u64::try_from(lived.as_millis()).unwrap_or(u64::MAX),
+        mode: attempt.mode,
+    }
+}
+
+/// Waits until the program is ready: the launcher reported that it really started, and its screen
+/// shows a ready text where some are configured. Never returns without an attempt.
+///
+/// # Cancel safety
+/// Cancel safe.
+pub(super) async fn ready(runtime: &Runtime, attempt: Option<&Attempt>) {
+    let Some(attempt) = attempt else { return std::future::pending().await };
+    let mut pause = FIRST_LOOK;
+    let started = || {
+        let bytes = runtime.ports.store.read(&attempt.observed, MAX_RECORD).ok().flatten()?;
+        let seen: Observation = serde_json::from_slice(&bytes).ok()?;
+        (seen.launch_id == attempt.launch_id).then_some(())
+    };
+    while started().is_none() {
+        runtime.ports.clock.sleep(pause).await;
+        pause = (pause * 2).min(LAST_LOOK);
+    }
+    if attempt.screen.ready.is_empty() {
+        return;
+    }
+    let console = runtime.console(&attempt.role);
+    pause = FIRST_LOOK * 4;
+    loop {
+        let look = Capture { history: 0, joined: true };
+        if let Ok(screen) = console.capture(look).await
+            && screen_state(&attempt.screen, &screen) == ScreenState::Ready
+        {
+            return;
+        }
+        runtime.ports.clock.sleep(pause).await;
+        pause = (pause * 2).min(LAST_LOOK);
+    }
+}
+
+/// Ends whatever is left of a role's console: asks the launcher, which ends the program in order,
+/// then kills both. Tells whether anything was there.
+pub(in crate::runner) async fn end(
+    runtime: &Runtime,
+    role: &RoleName,
+    launcher: Option<&ProcessIdentity>,
+) -> Result<bool, TmuxError> {
+    let processes = &runtime.ports.processes;
+    let mut found = false;
+    if let Some(launcher) = launcher
+        && processes.is_alive(launcher).unwrap_or(false)
+    {
+        found = true;
+        drop(processes.signal(launcher, Signal::Term));
+        if !exits(runtime, launcher).await {
+            drop(processes.signal(launcher, Signal::Kill));
+            exits(runtime, launcher).await;
+        }
+    }
+    let killed = runtime.console(role).kill().await?;
+    Ok(found || killed)
+}
+
+async fn exits(runtime: &Runtime, process: &ProcessIdentity) -> bool {
+    tokio::select! {
+        result = runtime.ports.processes.wait_exit(process) => result.is_ok(),
+        () = runtime.ports.clock.sleep(END_WAIT) => false,
+    }
+}
+
+/// The last lines of the console.
+pub(super) async fn peek(console: &dyn Tmux, lines: u32) -> Result<String, Failure> {
+    let what = Capture { history: lines, joined: false };
+    let text = console.capture(what).await.map_err(|error| failure(&error))?;
+    let rows: Vec<&str> = text.trim_end().lines().collect();
+    let wanted = usize::try_from(lines).unwrap_or(usize::MAX);
+    Ok(rows[rows.len().saturating_sub(wanted)..].join("\n"))
+}
+
+/// Presses one key.
+pub(super) async fn press(console: &dyn Tmux, key: &str) -> Result<serde_json::Value, Failure> {
+    let key: KeyName =
+        key.parse().map_err(|error| Failure::new(FailureKind::Rejected, format!("{error}")))?;
+    console.key(&key).await.map_err(|error| failure(&error))?;
+    let delivered = Delivered { receipt: Receipt::Typed, observable: false };
+    Ok(serde_json::to_value(delivered).unwrap_or_default())
+}
+
+fn failure(error: &TmuxError) -> Failure {
+    match error {
+        TmuxError::NoConsole { .. } => Failure {
+            kind: FailureKind::Offline,
+            message: error.to_string(),
+            reason: Some(RefusalReason::Offline),
+        },
+        TmuxError::Failed { .. } | TmuxError::BadText { .. } => {
+            Failure::new(FailureKind::Backend, error.to_string())
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What fleet knows of the account it runs in, gathered once at the edge and passed in as a value.
+
+use camino::Utf8PathBuf;
+
+use crate::config::Fleet;
+use crate::isolation::forbidden::ForbiddenInputs;
+use crate::launch::Environment;
+use crate::layout::{FleetLayout, Homes};
+use crate::path::LexicalPath;
+
+/// The account, its homes and fleet's own environment.
+#[derive(Debug, Clone)]
+pub struct World {
+    /// The homes of the account.
+    pub homes: Homes,
+    /// Where the fleet keeps its state.
+    pub layout: FleetLayout,
+    /// The uid that fleet runs as.
+    pub uid: u32,
+    /// The name of that account.
+    pub user: String,
+    /// Fleet's own environment.
+    pub env: Environment,
+    /// The directories of fleet's own `PATH` that are absolute and plain.
+    pub path_dirs: Vec<LexicalPath>,
+    /// Relocated stores of credentials, by variable.
+    pub relocated: Vec<(String, LexicalPath)>,
+    /// Sockets of the session named in the environment.
+    pub sockets: Vec<(String, LexicalPath)>,
+    /// The fleet binary.
+    pub binary: Utf8PathBuf,
+    /// Version of fleet.
+    pub version: String,
+}
+
+impl World {
+    /// What the list of forbidden paths is made from, for one fleet.
+    pub fn forbidden_inputs(&self, fleet: &Fleet) -> ForbiddenInputs<'_> {
+        let mut config_files = fleet.source_files.clone();
+        config_files.push(self.layout.base_config());
+        ForbiddenInputs {
+            homes: &self.homes,
+            state_root: self.layout.root().to_owned(),
+            config_files,
+            drop_in_dir: self.layout.drop_in_dir(),
+            forbid_paths: fleet.policy.forbid_paths.clone(),
+            relocated: self.relocated.clone(),
+            sockets: self.sockets.clone(),
+            path_dirs: self.path_dirs.clone(),
+            binary: LexicalPath::absolute(self.binary.as_str()).ok(),
+            uid: self.uid,
+        }
+    }
+
+    /// `PATH` for agents: the plain absolute directories of fleet's own, in their order.
+    pub fn path(&self) -> String {
+        let dirs: Vec<&str> = self.path_dirs.iter().map(LexicalPath::as_str).collect();
+        dirs.join(":")
+    }
+}
