@@ -90,7 +90,7 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
     if let Some(program) = command.argv.first() {
         match launch_closure(program, &world.path_dirs, probe) {
             Ok(closure) => {
-                command.argv[0] = closure.argv0.as_str().to_owned();
+                closure.argv0.as_str().clone_into(&mut command.argv[0]);
                 closure_files = closure.files;
             }
             Err(error) => blockers.push(error.to_string()),

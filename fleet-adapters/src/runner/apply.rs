@@ -318,12 +318,12 @@ async fn start_one(runtime: &Runtime, role: &PlannedRole, config: Option<Utf8Pat
             Err(detail) => failed(detail),
         };
     }
-    if let Err(detail) = make_ready(runtime, &service, role.action) {
-        return failed(detail);
-    }
     if role.action == Action::Recover
         && let Err(detail) = end_orphan(runtime, &role.name).await
     {
+        return failed(detail);
+    }
+    if let Err(detail) = make_ready(runtime, &service, role.action) {
         return failed(detail);
     }
     match runtime.ports.supervisor.start(&service).await {
@@ -350,8 +350,6 @@ fn make_ready(runtime: &Runtime, service: &Service, action: Action) -> Result<()
             store.write(&trees.restart_ledger(), &bytes, 0o600).map_err(text)?;
         }
     }
-    // What an earlier runner said must not be taken for the word of the new one.
-    store.remove(&trees.status()).map_err(text)?;
     Ok(())
 }
 
@@ -367,7 +365,11 @@ async fn wait_for_start(runtime: &Runtime, role: &RoleName) -> Outcome {
     let begun = runtime.ports.clock.monotonic();
     let mut last: Option<Status> = None;
     while runtime.ports.clock.monotonic().since(begun) < START_WAIT {
-        if let Some(status) = observe::published(&*runtime.ports.store, &trees) {
+        // What an earlier runner said is not the word of the new one.
+        let fresh = observe::published(&*runtime.ports.store, &trees).filter(|status| {
+            runtime.ports.processes.is_alive(&status.runner.process).unwrap_or(false)
+        });
+        if let Some(status) = fresh {
             match status.state {
                 RoleState::Running => return started(&status),
                 RoleState::BackingOff | RoleState::HeldDown => return not_started(&status),

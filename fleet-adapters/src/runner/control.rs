@@ -172,10 +172,8 @@ async fn serve_one(
     let limit = u64::try_from(MAX_REQUEST).unwrap_or(u64::MAX);
     let mut lines = BufReader::new(read.take(limit)).lines();
     loop {
-        let line = match tokio::time::timeout(REQUEST_TIME, lines.next_line()).await {
-            Ok(Ok(Some(line))) => line,
-            Ok(Ok(None) | Err(_)) | Err(_) => return Ok(()),
-        };
+        let next = tokio::time::timeout(REQUEST_TIME, lines.next_line()).await;
+        let Ok(Ok(Some(line))) = next else { return Ok(()) };
         if line.trim().is_empty() {
             continue;
         }

@@ -134,7 +134,7 @@ impl Runner {
             })?;
         let status = first_status(&runtime, &role, &own, &ledger, now);
         let runner = Self {
-            config,
+            config: config.or_else(|| recorded_config(&runtime, &trees)),
             trees,
             log,
             own,
@@ -457,6 +457,14 @@ fn refused(reason: RefusalReason) -> Failure {
         message: format!("nothing was submitted: {}", reason.words()),
         reason: Some(reason),
     }
+}
+
+/// The configuration of the last `up`, for a runner that was started without one.
+fn recorded_config(runtime: &Runtime, trees: &RoleTrees) -> Option<Utf8PathBuf> {
+    const MAX: u64 = 8 * 1024;
+    let bytes = runtime.ports.store.read(&trees.config_path(), MAX).ok()??;
+    let path = String::from_utf8(bytes).ok()?.trim().to_owned();
+    (!path.is_empty()).then(|| Utf8PathBuf::from(path))
 }
 
 fn first_status(
