@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use camino::{Utf8Path, Utf8PathBuf};
 use fleet_core::port::{
     Capture, CommandSpec, ConsolePresence, Exec, ExecOutput, Exit, KeyName, NewConsole, Tmux,
-    TmuxAddress, TmuxError, TmuxServers,
+    TmuxAddress, TmuxError, TmuxServers, check_paste,
 };
 
 use crate::error_chain::chain;
@@ -238,18 +238,6 @@ impl CliTmux {
     }
 }
 
-/// Why a text cannot be typed.
-fn check_text(text: &str) -> Result<(), TmuxError> {
-    if text.is_empty() {
-        Err(TmuxError::BadText { reason: "it is empty" })
-    } else if text.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
-        let reason = "it holds a control character other than newline and tab";
-        Err(TmuxError::BadText { reason })
-    } else {
-        Ok(())
-    }
-}
-
 fn parse_pid(action: &'static str, output: &ExecOutput) -> Result<u32, TmuxError> {
     let text = output.stdout_text();
     let first = text.lines().next().unwrap_or_default();
@@ -358,7 +346,7 @@ impl Tmux for CliTmux {
     }
 
     async fn paste(&self, text: &str) -> Result<(), TmuxError> {
-        check_text(text)?;
+        check_paste(text)?;
         let pane = self.pane();
         let load = ["load-buffer", "-b", BUFFER, "-", ";"];
         // -p brackets the text if the program asked for that, -r keeps newlines as they are.

@@ -32,4 +32,5 @@ pub use supervisor::{Liveness, RunState, Service, Supervisor, SupervisorError, S
 pub use tmux::MockTmux;
 pub use tmux::{
     Capture, ConsolePresence, KeyName, NewConsole, Tmux, TmuxAddress, TmuxError, TmuxServers,
+    check_paste,
 };

@@ -122,6 +122,18 @@ pub enum TmuxError {
     },
 }
 
+/// Refuses what [`Tmux::paste`] cannot put into a console unchanged.
+pub fn check_paste(text: &str) -> Result<(), TmuxError> {
+    let reason = if text.is_empty() {
+        "it is empty"
+    } else if text.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
+        "it holds a control character other than newline and tab"
+    } else {
+        return Ok(());
+    };
+    Err(TmuxError::BadText { reason })
+}
+
 /// One role's console.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 #[async_trait]

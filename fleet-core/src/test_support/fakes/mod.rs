@@ -1,1 +1,18 @@
-//! In-memory stand-ins for the ports.
+//! In-memory stand-ins for the ports. Each keeps the contract that the real adapter keeps, and lets a
+//! test look inside or break things.
+
+mod counting_ids;
+mod manual_clock;
+mod memory_processes;
+mod memory_store;
+mod memory_supervisor;
+mod memory_tmux;
+mod scripted_exec;
+
+pub use counting_ids::CountingIds;
+pub use manual_clock::ManualClock;
+pub use memory_processes::MemoryProcesses;
+pub use memory_store::{Fault, MemoryStore, Planted};
+pub use memory_supervisor::MemorySupervisor;
+pub use memory_tmux::{MemoryTmux, MemoryTmuxServers, Typed};
+pub use scripted_exec::{Answer, ScriptedExec};
