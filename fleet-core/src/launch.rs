@@ -75,8 +75,26 @@ pub enum DescriptorRequest {
         /// What it is.
         file: FileKind,
     },
+    /// An open path (`O_PATH`) to the directory that [`LaunchPlan::prepare`] at this index made.
+    Prepared {
+        /// Index into [`LaunchPlan::prepare`].
+        index: usize,
+    },
     /// The write end of a pipe on which the sandbox program reports its status.
     StatusPipe,
+}
+
+/// Something to make on the host before any source is looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "kind")]
+pub enum Preparation {
+    /// A directory that a mount of the plan needs and that did not exist at resolution. Its parent
+    /// must be a real directory reached without links; what exists there by now must be a directory
+    /// of the fleet user.
+    MakeDir {
+        /// The directory.
+        path: Utf8PathBuf,
+    },
 }
 
 /// A mount source whose path, not descriptor, goes to the sandbox program; checked right before.
@@ -113,6 +131,9 @@ pub struct LaunchPlan {
     pub descriptors: Vec<DescriptorRequest>,
     /// Sources to check again that have no descriptor.
     pub checks: Vec<SourceCheck>,
+    /// What to make before the sources are looked at.
+    #[serde(default)]
+    pub prepare: Vec<Preparation>,
     /// What to undo afterwards.
     pub cleanup: Vec<Cleanup>,
     /// What this plan promises.

@@ -56,6 +56,14 @@ pub enum PlanError {
         /// What.
         what: String,
     },
+    /// A mount source did not exist when the policy was resolved.
+    #[error("`{source_path}` does not exist ({origin})")]
+    MissingSource {
+        /// The source.
+        source_path: String,
+        /// Which part of the configuration asks for it.
+        origin: String,
+    },
 }
 
 /// Turns a policy into a sandbox.
