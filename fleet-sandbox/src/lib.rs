@@ -1,1 +1,27 @@
-//! placeholder
+//! CONFINES: looks at real paths, turns a launch plan into a box, and observes that the box holds.
+//!
+//! * [`OpenatProbe`] answers the core's questions about the file system, for the resolution of a
+//!   policy and again right before a launch.
+//! * [`BubblewrapIsolation`] and [`NoIsolation`] are the isolation backends: a trial with the very
+//!   flags of a role, and a pure plan.
+//! * [`run_pane`] is the launcher: the process in a role's console that makes a plan real, guards it
+//!   and records how it ended.
+//!
+//! The crate decides nothing about *what* a role may see: that is `fleet-core`'s policy. It reads no
+//! environment variable: everything comes from its caller or from the launch file.
+
+pub mod bubblewrap;
+pub mod launch;
+mod none;
+pub mod observe;
+mod path_probe;
+mod procfs;
+#[cfg(target_os = "linux")]
+pub mod seccomp;
+#[expect(unsafe_code, reason = "the one audited place: a namespace ioctl without a safe wrapper")]
+mod sys;
+
+pub use bubblewrap::{BubblewrapIsolation, HostView};
+pub use launch::run_pane;
+pub use none::NoIsolation;
+pub use path_probe::OpenatProbe;

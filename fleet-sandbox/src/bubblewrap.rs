@@ -1,0 +1,12 @@
+//! The bubblewrap backend: `backend` ties the parts together, `argv` is the line, `probe` the trial,
+//! `system` what is known of the host, `flags` what each flag is good for.
+
+mod argv;
+mod backend;
+pub mod flags;
+mod probe;
+mod system;
+
+pub use backend::BubblewrapIsolation;
+pub(crate) use backend::missing_caps;
+pub use system::{HostView, SystemPath};

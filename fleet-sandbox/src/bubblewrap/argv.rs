@@ -1,0 +1,288 @@
+//! The command line of `bwrap`, from a policy. Pure: opens nothing, asks nothing.
+//!
+//! Order: namespaces, the system view, in-memory directories, the policy's mounts, the lock on the
+//! root, filters, the command. The environment is not in it: `bwrap` is started with the built one.
+//! Tests: `golden/argv.rs` (whole lines), `property/plan.rs` (nothing added, command unchanged).
+
+use fleet_core::isolation::{
+    BackendName, EnforcementRow, IsolationPolicy, Mount, MountMode, MountOrigin, NetworkMode,
+    SystemView,
+};
+use fleet_core::launch::{
+    Cleanup, DescriptorRequest, LaunchCommand, LaunchPlan, PlanWord, Preparation, SourceCheck,
+};
+use fleet_core::port::{FileKind, PlanError, ProbeEvidence};
+
+use super::system::{HostView, SystemPath};
+use crate::seccomp;
+
+/// The name of every sandbox.
+pub(crate) const HOSTNAME: &str = "sandbox";
+
+/// What of `/etc` a curated view shows, where it exists.
+const ETC: &[&str] = &[
+    "alternatives",
+    "bash.bashrc",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "crypto-policies",
+    "gai.conf",
+    "host.conf",
+    "inputrc",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "localtime",
+    "mime.types",
+    "nsswitch.conf",
+    "os-release",
+    "pki",
+    "profile",
+    "protocols",
+    "services",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "terminfo",
+];
+const HOSTS: &str = "127.0.0.1 localhost\n::1 localhost\n127.0.1.1 sandbox\n";
+/// Made up: the real one identifies the machine.
+const MACHINE_ID: &str = "5a9db0c5a9db0c5a9db0c5a9db0c5a9d\n";
+
+/// The namespace flags of a policy.
+pub(super) fn namespaces(policy: &IsolationPolicy) -> Vec<&'static str> {
+    let mut flags = vec![
+        "--die-with-parent",
+        "--unshare-user",
+        "--unshare-ipc",
+        "--unshare-uts",
+        "--unshare-pid",
+        "--unshare-cgroup-try",
+    ];
+    if policy.network != NetworkMode::Allow {
+        flags.push("--unshare-net");
+    }
+    flags.extend(["--cap-drop", "ALL"]);
+    if !policy.nested_sandbox {
+        flags.push("--disable-userns");
+    }
+    flags.extend(["--hostname", HOSTNAME]);
+    flags
+}
+
+/// `/usr` and what leads there, the listed part of `/etc`, `/proc` with its masks, `/dev`.
+pub(super) fn system_view(host: &HostView, policy: &IsolationPolicy) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut add = |group: &[&str]| words.extend(group.iter().map(|word| (*word).to_owned()));
+    add(&["--ro-bind", "/usr", "/usr"]);
+    for (path, kind) in &host.system_paths {
+        match kind {
+            SystemPath::Link(target) => add(&["--symlink", target, path]),
+            SystemPath::Directory => add(&["--ro-bind", path, path]),
+        }
+    }
+    match policy.system {
+        SystemView::Curated => {
+            for name in ETC {
+                let path = format!("/etc/{name}");
+                add(&["--ro-bind-try", &path, &path]);
+            }
+        }
+        SystemView::Full => {
+            add(&["--ro-bind", "/etc", "/etc"]);
+            // Readable inside when the fleet user is root, and of no use to anybody else.
+            for (path, kind) in &host.etc_secrets {
+                if *kind == FileKind::Directory {
+                    add(&["--size", "4096", "--perms", "0700", "--tmpfs", path]);
+                } else {
+                    add(&["--ro-bind", "/dev/null", path]);
+                }
+            }
+        }
+    }
+    add(&["--proc", "/proc", "--dev", "/dev"]);
+    if masks_proc(host, policy) {
+        for path in &host.proc_masks {
+            add(&["--ro-bind", "/dev/null", path]);
+        }
+        add(&["--ro-bind", "/proc/sys", "/proc/sys"]);
+    }
+    words
+}
+
+/// A sandbox inside the sandbox can mount its own `/proc` only if nothing covers ours. The host's
+/// root writes `/proc/sys` even without capabilities, so for root the covers stay.
+fn masks_proc(host: &HostView, policy: &IsolationPolicy) -> bool {
+    !policy.nested_sandbox || host.uid == 0
+}
+
+/// The in-memory directories of a policy.
+pub(super) fn in_memory(policy: &IsolationPolicy) -> Vec<String> {
+    let words = |tmpfs: &fleet_core::isolation::Tmpfs| {
+        [
+            "--size".to_owned(),
+            tmpfs.size.to_string(),
+            "--perms".to_owned(),
+            format!("{:04o}", tmpfs.mode),
+            "--tmpfs".to_owned(),
+            tmpfs.destination.to_string(),
+        ]
+    };
+    policy.tmpfs.iter().flat_map(words).collect()
+}
+
+#[derive(Default)]
+struct Line {
+    words: Vec<PlanWord>,
+    descriptors: Vec<DescriptorRequest>,
+    checks: Vec<SourceCheck>,
+    prepare: Vec<Preparation>,
+    cleanup: Vec<Cleanup>,
+}
+
+impl Line {
+    fn text<T: Into<String>>(&mut self, words: impl IntoIterator<Item = T>) {
+        self.words.extend(words.into_iter().map(PlanWord::text));
+    }
+
+    fn descriptor(&mut self, flag: &str, request: DescriptorRequest) {
+        self.words.push(PlanWord::text(flag));
+        self.words.push(PlanWord::Descriptor(self.descriptors.len()));
+        self.descriptors.push(request);
+    }
+
+    fn data(&mut self, path: &str, content: String) {
+        self.text(["--perms", "0644"]);
+        let label = path.to_owned();
+        self.descriptor("--ro-bind-data", DescriptorRequest::Data { label, content });
+        self.text([path]);
+    }
+
+    fn mount(&mut self, mount: &Mount, by_descriptor: bool) -> Result<(), PlanError> {
+        let source = mount.source.as_path().to_owned();
+        let prepared =
+            self.prepare.iter().position(|Preparation::MakeDir { path }| *path == source);
+        let known = mount.identity.zip(mount.kind);
+        let request = match (known, prepared) {
+            (Some((identity, file)), _) => {
+                DescriptorRequest::Source { path: source.clone(), identity, file }
+            }
+            (None, Some(index)) => DescriptorRequest::Prepared { index },
+            (None, None) if matches!(mount.origin, MountOrigin::SharedItem { .. }) => return Ok(()),
+            (None, None) => {
+                return Err(PlanError::MissingSource {
+                    source_path: source.into_string(),
+                    origin: origin_text(&mount.origin),
+                });
+            }
+        };
+        let writable = mount.mode == MountMode::ReadWrite;
+        if by_descriptor {
+            self.descriptor(if writable { "--bind-fd" } else { "--ro-bind-fd" }, request);
+        } else {
+            self.text([if writable { "--bind" } else { "--ro-bind" }, source.as_str()]);
+            if let DescriptorRequest::Source { path, identity, file } = request {
+                self.checks.push(SourceCheck { path, identity, file });
+            }
+        }
+        self.text([mount.destination.as_str()]);
+        Ok(())
+    }
+}
+
+pub(super) fn plan(
+    host: &HostView,
+    policy: &IsolationPolicy,
+    evidence: &ProbeEvidence,
+    command: &LaunchCommand,
+    promise: Vec<EnforcementRow>,
+) -> Result<LaunchPlan, PlanError> {
+    let by_descriptor = ["--bind-fd", "--ro-bind-fd"]
+        .iter()
+        .all(|flag| evidence.features.iter().any(|feature| feature == flag));
+    let mut line = Line::default();
+    for path in &policy.ephemeral_dirs {
+        line.prepare.push(Preparation::MakeDir { path: path.clone() });
+        line.cleanup.push(Cleanup::RemoveEmptyDir { path: path.clone() });
+    }
+
+    line.text([evidence.program.as_str()]);
+    line.text(namespaces(policy));
+    line.descriptor("--json-status-fd", DescriptorRequest::StatusPipe);
+    line.text(system_view(host, policy));
+    if policy.system == SystemView::Curated {
+        generated_etc(&mut line, host, policy);
+    }
+    line.text(in_memory(policy));
+    if policy.system == SystemView::Full
+        && policy.network == NetworkMode::Allow
+        && let (Some(target), Some(content)) = (&host.resolv_conf_target, &host.resolv_conf)
+    {
+        line.data(target.as_str(), content.clone());
+    }
+    for mount in &policy.mounts {
+        line.mount(mount, by_descriptor)?;
+    }
+    line.text(["--remount-ro", "/", "--chdir", command.cwd.as_str()]);
+    for profile in seccomp::profiles(policy.nested_sandbox) {
+        let profile = (*profile).to_owned();
+        line.descriptor("--add-seccomp-fd", DescriptorRequest::SeccompFilter { profile });
+    }
+    line.text(["--"]);
+    line.text(command.argv.iter().map(String::as_str));
+
+    Ok(LaunchPlan {
+        backend: BackendName::Bubblewrap,
+        argv: line.words,
+        descriptors: line.descriptors,
+        checks: line.checks,
+        prepare: line.prepare,
+        cleanup: line.cleanup,
+        promise,
+    })
+}
+
+fn generated_etc(line: &mut Line, host: &HostView, policy: &IsolationPolicy) {
+    let HostView { uid, gid, .. } = host;
+    // A name that would break the format is not worth a failed launch.
+    let plain = host.user.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+    let user = if plain && !host.user.is_empty() { host.user.as_str() } else { "agent" };
+    let home = policy.home.as_str().replace(':', "_");
+    let mut passwd = String::new();
+    let mut group = String::new();
+    if *uid != 0 {
+        passwd.push_str("root:x:0:0:root:/root:/usr/sbin/nologin\n");
+    }
+    if *gid != 0 {
+        group.push_str("root:x:0:\n");
+    }
+    passwd.push_str(&format!("{user}:x:{uid}:{gid}::{home}:/bin/sh\n"));
+    passwd.push_str("nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n");
+    group.push_str(&format!("{user}:x:{gid}:\nnogroup:x:65534:\n"));
+    line.data("/etc/passwd", passwd);
+    line.data("/etc/group", group);
+    line.data("/etc/hosts", HOSTS.to_owned());
+    line.data("/etc/machine-id", MACHINE_ID.to_owned());
+    let resolver = match policy.network {
+        NetworkMode::Allow => host.resolv_conf.clone().unwrap_or_default(),
+        _ => "# no network\n".to_owned(),
+    };
+    line.data("/etc/resolv.conf", resolver);
+}
+
+/// A mount's origin in the words of the configuration.
+fn origin_text(origin: &MountOrigin) -> String {
+    match origin {
+        MountOrigin::State => "the role's state directory".to_owned(),
+        MountOrigin::Cwd => "cwd".to_owned(),
+        MountOrigin::HarnessHome => "the harness home".to_owned(),
+        MountOrigin::Handout => "the handout directory".to_owned(),
+        MountOrigin::SharedItem { name } => format!("shared harness item `{name}`"),
+        MountOrigin::AddDir { index } => format!("add_dirs[{index}]"),
+        MountOrigin::LaunchClosure => "needed to run the harness".to_owned(),
+        MountOrigin::FsWrite { index } => format!("isolation.fs.write[{index}]"),
+        MountOrigin::FsRead { index } => format!("isolation.fs.read[{index}]"),
+        MountOrigin::Secret { index } => format!("isolation.secrets[{index}]"),
+        MountOrigin::Overlay { path } => format!("isolation.protect: {path}"),
+        MountOrigin::SelfBind => "above a protected path".to_owned(),
+    }
+}

@@ -1,0 +1,258 @@
+//! The launcher: the process in a role's console.
+//!
+//! It reads the launch file, checks every source once more, starts the command with exactly the
+//! built environment, watches it, writes what it saw and how it ended, and ends with the same
+//! status. It decides nothing: all decisions are in the plan. Single-threaded on purpose.
+//! Tests: `integration/launcher.rs`, `escape/`, `shim/`.
+
+mod descriptors;
+mod file;
+mod guard;
+mod hygiene;
+mod prepare;
+mod record;
+mod status;
+
+use std::io::Write as _;
+use std::process::{Child, Command, Stdio};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use fleet_core::id::Timestamp;
+use fleet_core::isolation::BackendName;
+use fleet_core::launch::{ExitRecord, LaunchFile, PlanWord};
+
+use descriptors::Fulfilled;
+use guard::{Ended, Guard};
+use prepare::Prepared;
+
+/// Exit status of the launcher when no command ran.
+pub const REFUSED: i32 = 125;
+
+/// Why a launch was refused. Nothing ran then.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The launch file is not one that only the fleet user could have written.
+    #[error("the launch file {path} is refused: {why}")]
+    File {
+        /// The file.
+        path: Utf8PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A mount source is not what was resolved.
+    #[error("{path} is not what it was when the launch was planned: {why}")]
+    Changed {
+        /// The source.
+        path: Utf8PathBuf,
+        /// The difference.
+        why: String,
+    },
+    /// A directory for the launch could not be made.
+    #[error("failed to make {path}: {why}")]
+    Prepare {
+        /// The directory.
+        path: Utf8PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// The plan asks for what this launcher does not know.
+    #[error("the launch plan is not usable: {why}")]
+    Plan {
+        /// What is wrong.
+        why: String,
+    },
+    /// The environment would act on the sandbox program itself.
+    #[error("the environment sets {name}, which would act outside of the sandbox: remove it")]
+    Environment {
+        /// The variable.
+        name: String,
+    },
+    /// The system refused something.
+    #[error("failed to {action}: {detail}")]
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// The system's words.
+        detail: String,
+    },
+}
+
+impl Refusal {
+    fn system(action: &'static str) -> impl Fn(std::io::Error) -> Self {
+        move |error| Self::System { action, detail: error.to_string() }
+    }
+}
+
+/// Runs one launch to its end, as the process that the console was started with.
+///
+/// Needs a current-thread tokio runtime with I/O and time enabled. Returns the status that the
+/// process is to exit with: that of the command, 128+n for signal n, [`REFUSED`] if nothing ran.
+///
+/// # Cancel safety
+/// Dropping the future leaves a started sandbox to `--die-with-parent`; run it to its end.
+pub async fn run_pane(launch_file: &Utf8Path) -> i32 {
+    let launch = match hygiene::close_on_exec()
+        .map_err(Refusal::system("mark inherited descriptors"))
+        .and_then(|()| file::take(launch_file))
+    {
+        Ok(launch) => launch,
+        Err(refusal) => {
+            say(&refusal.to_string());
+            return REFUSED;
+        }
+    };
+    let started_at = record::now();
+    let mut prepared = Prepared::default();
+    let ended = attempt(&launch, &mut prepared).await;
+    prepared.undo(&launch.plan);
+    if let Some(reason) = &ended.error {
+        say(reason);
+    }
+    let status = ended.status();
+    let record = exit_record(&launch, started_at, ended);
+    if let Err(error) = record::write(&launch.exit_record, &record) {
+        say(&format!("failed to write the exit record: {error}"));
+    }
+    status
+}
+
+async fn attempt(launch: &LaunchFile, prepared: &mut Prepared) -> Ended {
+    let result = async {
+        // Before anything is started, so that no request to stop is lost.
+        let signals = guard::Signals::listen().map_err(Refusal::system("listen to signals"))?;
+        hygiene::no_core_dumps().map_err(Refusal::system("switch core dumps off"))?;
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+            .map_err(|errno| Refusal::system("adopt orphans")(errno.into()))?;
+        refuse_loader_variables(launch)?;
+        prepared.make(&launch.plan)?;
+        let fulfilled = descriptors::fulfil(&launch.plan, prepared)?;
+        let words = words(launch, &fulfilled, &launch.plan.argv);
+        let (child, status) = start(launch, words, fulfilled, false)?;
+        let status = status
+            .map(status::StatusPipe::new)
+            .transpose()
+            .map_err(Refusal::system("watch the sandbox program"))?;
+        Ok::<_, Refusal>(Guard::new(launch, child, status, signals))
+    }
+    .await;
+    match result {
+        Err(refusal) => Ended::refused(refusal.to_string()),
+        Ok(guard) => {
+            let mut ended = guard.run().await;
+            if !ended.started && ended.error.is_none() {
+                ended.error = Some(diagnose(launch, prepared));
+            }
+            ended
+        }
+    }
+}
+
+/// `LD_PRELOAD` and its kin would load code into the sandbox program, outside of the sandbox.
+fn refuse_loader_variables(launch: &LaunchFile) -> Result<(), Refusal> {
+    if launch.plan.backend == BackendName::None {
+        return Ok(());
+    }
+    match launch.env.0.keys().find(|name| name.starts_with("LD_")) {
+        Some(name) => Err(Refusal::Environment { name: name.clone() }),
+        None => Ok(()),
+    }
+}
+
+fn words(launch: &LaunchFile, fulfilled: &Fulfilled, argv: &[PlanWord]) -> Vec<String> {
+    let mut words: Vec<String> = argv
+        .iter()
+        .map(|word| match word {
+            PlanWord::Text(text) => text.clone(),
+            PlanWord::Descriptor(index) => fulfilled.number(*index),
+        })
+        .collect();
+    if let Some(program) = words.first_mut()
+        && !program.contains('/')
+    {
+        *program = hygiene::find_program(program, &launch.env);
+    }
+    words
+}
+
+type StatusEnd = std::os::fd::OwnedFd;
+
+/// Starts the program; with `quiet` it gets no terminal and its errors can be read.
+fn start(
+    launch: &LaunchFile,
+    words: Vec<String>,
+    mut fulfilled: Fulfilled,
+    quiet: bool,
+) -> Result<(Child, Option<StatusEnd>), Refusal> {
+    let mut words = words.into_iter();
+    let Some(program) = words.next() else {
+        return Err(Refusal::Plan { why: "its command line is empty".to_owned() });
+    };
+    let mut command = Command::new(&program);
+    command.args(words).env_clear().envs(&launch.env.0);
+    // A sandbox program changes directory itself, inside.
+    command.current_dir(match launch.plan.backend {
+        BackendName::None => launch.command.cwd.as_str(),
+        _ => "/",
+    });
+    if quiet {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    }
+    fulfilled.pass_on().map_err(Refusal::system("hand descriptors over"))?;
+    let child = command.spawn().map_err(|error| Refusal::System {
+        action: "start the command",
+        detail: format!("{program}: {error}"),
+    })?;
+    // Our copies of what was handed over are closed with `fulfilled`.
+    Ok((child, fulfilled.take_status()))
+}
+
+/// Why the sandbox program ended before the command ran. Its message went to the console, which is
+/// gone soon, so the same line is tried once more with a harmless command and its errors read.
+fn diagnose(launch: &LaunchFile, prepared: &Prepared) -> String {
+    let plan = &launch.plan;
+    let separator = plan.argv.iter().position(|word| *word == PlanWord::text("--"));
+    let Some(separator) = separator.filter(|_| plan.backend == BackendName::Bubblewrap) else {
+        return "the command did not run".to_owned();
+    };
+    let mut argv = plan.argv[..=separator].to_vec();
+    argv.push(PlanWord::text("/usr/bin/true"));
+    let trial = descriptors::fulfil(plan, prepared).and_then(|fulfilled| {
+        let words = words(launch, &fulfilled, &argv);
+        let (child, _status) = start(launch, words, fulfilled, true)?;
+        child.wait_with_output().map_err(Refusal::system("wait for the sandbox program"))
+    });
+    match trial {
+        Err(refusal) => refusal.to_string(),
+        Ok(output) if output.status.success() => format!(
+            "the sandbox works, but `{}` could not be executed in it: not visible there, or not \
+             executable",
+            launch.command.argv.first().map_or("", String::as_str)
+        ),
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stderr);
+            let reason: String = text.trim().chars().take(500).collect();
+            format!("the sandbox could not be made: {reason}")
+        }
+    }
+}
+
+fn exit_record(launch: &LaunchFile, started_at: Timestamp, ended: Ended) -> ExitRecord {
+    ExitRecord {
+        version: LaunchFile::VERSION,
+        backend: "tmux".to_owned(),
+        launch_id: launch.launch_id.clone(),
+        started: ended.started,
+        code: ended.code,
+        signal: ended.signal,
+        hangup: ended.hangup,
+        stopped: ended.stopped,
+        started_at,
+        ended_at: record::now(),
+        error: ended.error,
+    }
+}
+
+/// Shows a line in the console; a console that is gone is no error.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "ours-fleet: {text}");
+}

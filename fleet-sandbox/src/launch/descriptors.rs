@@ -1,0 +1,121 @@
+//! Makes the descriptors that a plan asks for, and checks every mount source once more.
+
+use std::fs::File;
+use std::io::{Seek as _, Write as _};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+
+use camino::Utf8Path;
+use fleet_core::launch::{DescriptorRequest, LaunchPlan, PlanWord};
+use fleet_core::port::{FileIdentity, FileKind};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::Refusal;
+use super::prepare::Prepared;
+use crate::path_probe::open_exact;
+use crate::seccomp;
+
+/// The open descriptors of a plan, in the order of its requests.
+pub(super) struct Fulfilled {
+    passed: Vec<OwnedFd>,
+    status: Option<OwnedFd>,
+}
+
+impl Fulfilled {
+    /// The number of a request's descriptor. [`fulfil`] has checked that it exists.
+    pub(super) fn number(&self, index: usize) -> String {
+        self.passed.get(index).map_or_else(|| "-1".to_owned(), |fd| fd.as_raw_fd().to_string())
+    }
+
+    /// Lets the descriptors, and no others, survive the next exec.
+    pub(super) fn pass_on(&self) -> std::io::Result<()> {
+        for fd in &self.passed {
+            fcntl_setfd(fd, FdFlags::empty())?;
+        }
+        Ok(())
+    }
+
+    /// Our end of the status pipe.
+    pub(super) fn take_status(&mut self) -> Option<OwnedFd> {
+        self.status.take()
+    }
+}
+
+pub(super) fn fulfil(plan: &LaunchPlan, prepared: &Prepared) -> Result<Fulfilled, Refusal> {
+    let known = plan.argv.iter().all(|word| match word {
+        PlanWord::Text(_) => true,
+        PlanWord::Descriptor(index) => *index < plan.descriptors.len(),
+    });
+    if !known {
+        return Err(Refusal::Plan { why: "a word names no descriptor".to_owned() });
+    }
+    for check in &plan.checks {
+        open_source(&check.path, check.identity, check.file)?;
+    }
+    let mut status = None;
+    let mut passed = Vec::with_capacity(plan.descriptors.len());
+    for request in &plan.descriptors {
+        passed.push(match request {
+            DescriptorRequest::Data { label, content } => in_memory(label, content.as_bytes())?,
+            DescriptorRequest::SeccompFilter { profile } => {
+                let bytes = seccomp::filter(profile)
+                    .map_err(|error| Refusal::Plan { why: error.to_string() })?;
+                in_memory(profile, &bytes)?
+            }
+            DescriptorRequest::Source { path, identity, file } => {
+                open_source(path, *identity, *file)?
+            }
+            DescriptorRequest::Prepared { index } => prepared
+                .get(*index)
+                .ok_or_else(|| Refusal::Plan { why: "a directory was not prepared".to_owned() })?
+                .try_clone()
+                .map_err(Refusal::system("duplicate a descriptor"))?,
+            DescriptorRequest::StatusPipe => {
+                let (read, write) = pipe_with(PipeFlags::CLOEXEC)
+                    .map_err(|errno| Refusal::system("make a pipe")(errno.into()))?;
+                if status.replace(read).is_some() {
+                    return Err(Refusal::Plan { why: "two status pipes".to_owned() });
+                }
+                write
+            }
+        });
+    }
+    Ok(Fulfilled { passed, status })
+}
+
+/// Opens a source without following a link anywhere, and only if it still is what was resolved.
+fn open_source(
+    path: &Utf8Path,
+    identity: FileIdentity,
+    kind: FileKind,
+) -> Result<OwnedFd, Refusal> {
+    let changed = |why: &str| Refusal::Changed { path: path.to_owned(), why: why.to_owned() };
+    let opened = open_exact(path).map_err(|errno| match errno {
+        Errno::LOOP => changed("it, or a directory above it, is a symbolic link now"),
+        Errno::NOENT | Errno::NOTDIR => changed("it is gone"),
+        other => changed(&other.to_string()),
+    })?;
+    if opened.facts.identity != identity {
+        return Err(changed("another object is there now"));
+    }
+    if opened.facts.kind != kind {
+        return Err(changed("it is of another type now"));
+    }
+    Ok(opened.fd)
+}
+
+fn in_memory(label: &str, content: &[u8]) -> Result<OwnedFd, Refusal> {
+    let make = || -> std::io::Result<OwnedFd> {
+        let mut file =
+            File::from(memfd_create(label, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
+        file.write_all(content)?;
+        file.rewind()?;
+        fcntl_add_seals(
+            &file,
+            SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL,
+        )?;
+        Ok(file.into())
+    };
+    make().map_err(Refusal::system("make an in-memory file"))
+}

@@ -1,0 +1,312 @@
+//! Guards a started command: reaps, observes, ends it on request, kills what is left.
+
+use std::os::fd::OwnedFd;
+use std::process::Child;
+use std::time::Duration;
+
+use fleet_core::launch::{LaunchFile, Observation};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, pidfd_open, pidfd_send_signal, wait,
+};
+use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::record;
+use super::status::{Report, StatusPipe};
+use crate::observe::{self, Sandboxed};
+use crate::procfs;
+
+/// From the request to end until the kill.
+const GRACE: Duration = Duration::from_secs(5);
+/// From the kill until we give up waiting for the kernel.
+const LAST: Duration = Duration::from_secs(5);
+/// How long a command may take to appear before it is observed as it is.
+const APPEARANCE: Duration = Duration::from_secs(2);
+/// Between two looks for the command.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// The signals that the launcher has to do with. Having a handler for the three that a terminal
+/// sends to the whole group keeps the launcher alive; the command gets the defaults back by exec.
+pub(super) struct Signals {
+    child: Stream,
+    terminate: Stream,
+    hangup: Stream,
+    _terminal: [Stream; 3],
+}
+
+impl Signals {
+    pub(super) fn listen() -> std::io::Result<Self> {
+        // SIGTSTP has no constant of its own there.
+        let stop = SignalKind::from_raw(Signal::TSTP.as_raw());
+        Ok(Self {
+            child: signal(SignalKind::child())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+            _terminal: [
+                signal(SignalKind::interrupt())?,
+                signal(SignalKind::quit())?,
+                signal(stop)?,
+            ],
+        })
+    }
+}
+
+/// How a launch ended.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    pub(super) started: bool,
+    pub(super) code: Option<i32>,
+    pub(super) signal: Option<i32>,
+    pub(super) hangup: bool,
+    pub(super) stopped: bool,
+    pub(super) error: Option<String>,
+}
+
+impl Ended {
+    pub(super) fn refused(reason: String) -> Self {
+        Self { error: Some(reason), ..Self::default() }
+    }
+
+    /// The exit status of the launcher.
+    pub(super) fn status(&self) -> i32 {
+        match (self.started, self.code, self.signal) {
+            (false, ..) => super::REFUSED,
+            (true, Some(code), _) => code,
+            (true, None, Some(signal)) => 128 + signal,
+            (true, None, None) => 1,
+        }
+    }
+}
+
+/// The command's own process, once it is known.
+struct Harness {
+    pid: u32,
+    handle: OwnedFd,
+}
+
+pub(super) struct Guard<'a> {
+    launch: &'a LaunchFile,
+    child: u32,
+    status: Option<StatusPipe>,
+    signals: Signals,
+    init: Option<u32>,
+    harness: Option<Harness>,
+    exit_code: Option<i32>,
+    observed: bool,
+    look_until: Option<Instant>,
+    ended: Ended,
+}
+
+impl<'a> Guard<'a> {
+    pub(super) fn new(
+        launch: &'a LaunchFile,
+        child: Child,
+        status: Option<StatusPipe>,
+        signals: Signals,
+    ) -> Self {
+        // Reaped here by pid; the handle has no destructor that would.
+        let child = child.id();
+        Self {
+            launch,
+            child,
+            status,
+            signals,
+            init: None,
+            harness: None,
+            exit_code: None,
+            observed: false,
+            look_until: None,
+            ended: Ended::default(),
+        }
+    }
+
+    pub(super) async fn run(mut self) -> Ended {
+        if self.status.is_none() {
+            // No sandbox program in between: the child is the command.
+            self.harness = handle(self.child);
+            self.ended.started = true;
+            self.observe();
+        }
+        let mut kill_at: Option<Instant> = None;
+        let how = loop {
+            let reports = async {
+                match &mut self.status {
+                    Some(pipe) if pipe.is_open() => pipe.next().await,
+                    _ => std::future::pending().await,
+                }
+            };
+            let looking = self.look_until.is_some();
+            tokio::select! {
+                // Ends are looked at first, so that nothing else delays them.
+                biased;
+                _ = self.signals.child.recv() => {
+                    if let Some(how) = self.reap() {
+                        break how;
+                    }
+                }
+                _ = self.signals.terminate.recv() => {
+                    self.ended.stopped = true;
+                    kill_at = kill_at.or_else(|| Some(self.ask_to_end()));
+                }
+                _ = self.signals.hangup.recv() => {
+                    self.ended.hangup = true;
+                    kill_at = kill_at.or_else(|| Some(self.ask_to_end()));
+                }
+                reports = reports => self.note(&reports),
+                () = sleep_until(kill_at.unwrap_or_else(Instant::now)), if kill_at.is_some() => {
+                    self.kill_everything();
+                    // Again, should something have been started meanwhile.
+                    kill_at = Some(Instant::now() + Duration::from_millis(100));
+                }
+                () = sleep(LOOK), if looking => self.look(),
+            }
+        };
+        self.finish(how).await
+    }
+
+    /// Takes in every ended child, also adopted ones.
+    fn reap(&mut self) -> Option<WaitStatus> {
+        let mut ours = None;
+        while let Ok(Some((pid, how))) = wait(WaitOptions::NOHANG) {
+            if u32::try_from(pid.as_raw_nonzero().get()).is_ok_and(|pid| pid == self.child) {
+                ours = Some(how);
+            }
+        }
+        ours
+    }
+
+    fn note(&mut self, reports: &[Report]) {
+        for report in reports {
+            if let Some(pid) = report.child_pid {
+                self.init = Some(pid);
+                self.look_until = Some(Instant::now() + APPEARANCE);
+            }
+            if report.exit_code.is_some() {
+                self.exit_code = report.exit_code;
+                self.ended.started = true;
+            }
+        }
+    }
+
+    /// Looks for the command below the sandbox's first process, and observes it once it runs.
+    fn look(&mut self) {
+        let (Some(init), Some(until)) = (self.init, self.look_until) else { return };
+        let late = Instant::now() >= until;
+        let Some(pid) = observe::command_pid(self.child, init) else {
+            if late {
+                self.look_until = None;
+            }
+            return;
+        };
+        let runs = observe::runs_another_program(pid, self.child);
+        if !runs && !late {
+            return;
+        }
+        self.look_until = None;
+        self.harness = handle(pid);
+        self.ended.started |= runs;
+        self.observe();
+    }
+
+    fn observe(&mut self) {
+        let seen = self.harness.as_ref().map(|harness| {
+            observe::look(self.launch, &Sandboxed { program: self.child, command: harness.pid })
+        });
+        self.write_observation(seen.as_ref());
+        self.observed = true;
+    }
+
+    fn write_observation(&self, seen: Option<&observe::Facts>) {
+        let observation = Observation {
+            version: LaunchFile::VERSION,
+            launch_id: self.launch.launch_id.clone(),
+            at: record::now(),
+            backend: self.launch.plan.backend,
+            rows: observe::rows(&self.launch.plan, seen),
+        };
+        if let Err(error) = record::write(&self.launch.observed, &observation) {
+            super::say(&format!("failed to write what was observed: {error}"));
+        }
+    }
+
+    /// Asks the command itself, not the sandbox program, whose end would kill all at once.
+    fn ask_to_end(&mut self) -> Instant {
+        if self.harness.is_none()
+            && let Some(init) = self.init
+        {
+            self.harness = observe::command_pid(self.child, init).and_then(handle);
+        }
+        let asked = self
+            .harness
+            .as_ref()
+            .is_some_and(|harness| pidfd_send_signal(&harness.handle, Signal::TERM).is_ok());
+        if asked { Instant::now() + GRACE } else { Instant::now() }
+    }
+
+    fn kill_everything(&self) {
+        // The first process of a pid namespace takes all others with it.
+        for pid in self.init.into_iter().chain([self.child]) {
+            kill(pid);
+        }
+        kill_descendants();
+    }
+
+    async fn finish(mut self, how: WaitStatus) -> Ended {
+        if let Some(pipe) = &mut self.status {
+            let reports = pipe.drain();
+            self.note(&reports);
+        }
+        let sandboxed = self.status.is_some();
+        let code = how.exit_status().or(self.exit_code);
+        match (how.terminating_signal(), code) {
+            (Some(signal), _) => self.ended.signal = Some(signal),
+            // The sandbox program reports signal n of the command as 128+n.
+            (None, Some(code)) if sandboxed && code > 128 => self.ended.signal = Some(code - 128),
+            (None, code) => self.ended.code = code,
+        }
+        if !self.ended.started {
+            self.ended.code = None;
+            self.ended.signal = None;
+            if self.ended.stopped || self.ended.hangup {
+                self.ended.error = Some("ended on request before the command ran".to_owned());
+            }
+        }
+        if !self.observed {
+            self.write_observation(None);
+        }
+        self.leave_nothing_behind().await;
+        self.ended
+    }
+
+    /// Whatever the command started ends with it, sandboxed or not.
+    async fn leave_nothing_behind(&mut self) {
+        let until = Instant::now() + LAST;
+        while !kill_descendants().is_empty() && Instant::now() < until {
+            sleep(Duration::from_millis(5)).await;
+            self.reap();
+        }
+        self.reap();
+    }
+}
+
+fn handle(pid: u32) -> Option<Harness> {
+    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
+    let handle = pidfd_open(raw, PidfdFlags::empty()).ok()?;
+    Some(Harness { pid, handle })
+}
+
+fn kill(pid: u32) {
+    // Ours by descent, and not reaped yet, so the number cannot have been given away.
+    if let Some(Harness { handle, .. }) = handle(pid) {
+        let _ = pidfd_send_signal(&handle, Signal::KILL);
+    }
+}
+
+fn kill_descendants() -> Vec<u32> {
+    let own = std::process::id();
+    let below = procfs::descendants(own);
+    for pid in &below {
+        kill(*pid);
+    }
+    below
+}

@@ -1,0 +1,152 @@
+//! Reads `/proc`: mounts, process status, parents. Parsing is apart from reading.
+
+use std::collections::BTreeMap;
+
+/// One line of a `mountinfo` file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MountLine {
+    /// Where it is mounted, unescaped.
+    pub(crate) point: Vec<u8>,
+    /// Per-mount options.
+    pub(crate) options: Vec<String>,
+    /// File system type.
+    pub(crate) fstype: String,
+    /// Options of the file system.
+    pub(crate) super_options: Vec<String>,
+}
+
+impl MountLine {
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.options.iter().any(|option| option == "ro")
+    }
+
+    pub(crate) fn super_option(&self, name: &str) -> Option<&str> {
+        self.super_options.iter().find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
+    }
+}
+
+/// The lines of a `mountinfo` file; malformed ones are left out.
+pub(crate) fn mountinfo(text: &[u8]) -> impl Iterator<Item = MountLine> + '_ {
+    text.split(|byte| *byte == b'\n').filter_map(mount_line)
+}
+
+fn mount_line(line: &[u8]) -> Option<MountLine> {
+    let mut fields = line.split(|byte| *byte == b' ');
+    let point = unescape(fields.nth(4)?);
+    let list = |field: &[u8]| {
+        String::from_utf8_lossy(field).split(',').map(str::to_owned).collect::<Vec<_>>()
+    };
+    let options = list(fields.next()?);
+    fields.find(|field| *field == b"-")?;
+    let fstype = String::from_utf8_lossy(fields.next()?).into_owned();
+    let super_options = list(fields.nth(1).unwrap_or_default());
+    Some(MountLine { point, options, fstype, super_options })
+}
+
+/// Undoes the kernel's octal escapes (`\040` and so on).
+fn unescape(field: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((first, tail)) = rest.split_first() {
+        let octal = (*first == b'\\')
+            .then(|| tail.get(..3))
+            .flatten()
+            .filter(|digits| digits.iter().all(|digit| (b'0'..=b'7').contains(digit)))
+            .and_then(|digits| {
+                u8::try_from(
+                    digits.iter().fold(0_u32, |sum, digit| sum * 8 + u32::from(digit - b'0')),
+                )
+                .ok()
+            });
+        if let Some(byte) = octal {
+            plain.push(byte);
+            rest = &tail[3..];
+        } else {
+            plain.push(*first);
+            rest = tail;
+        }
+    }
+    plain
+}
+
+/// The fields of `/proc/<pid>/status`.
+pub(crate) fn status(pid: u32) -> Option<BTreeMap<String, String>> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    Some(
+        text.lines()
+            .filter_map(|line| line.split_once(':'))
+            .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
+            .collect(),
+    )
+}
+
+/// State letter and parent of a process.
+fn state_and_parent(pid: u32) -> Option<(char, u32)> {
+    let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    // The name in parentheses may hold anything, parentheses too.
+    let mut fields = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace();
+    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+}
+
+fn processes() -> Vec<(u32, char, u32)> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter_map(|pid| state_and_parent(pid).map(|(state, parent)| (pid, state, parent)))
+        .collect()
+}
+
+/// Living children of a process, oldest first as far as pids tell.
+pub(crate) fn children(parent: u32) -> Vec<u32> {
+    let mut found: Vec<u32> = processes()
+        .into_iter()
+        .filter(|(_, state, above)| *above == parent && !matches!(state, 'Z' | 'X'))
+        .map(|(pid, ..)| pid)
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+/// Living processes below a process.
+pub(crate) fn descendants(ancestor: u32) -> Vec<u32> {
+    let all = processes();
+    let mut found = Vec::new();
+    let mut queue = vec![ancestor];
+    while let Some(parent) = queue.pop() {
+        for (pid, state, above) in &all {
+            if *above == parent {
+                queue.push(*pid);
+                if !matches!(state, 'Z' | 'X') {
+                    found.push(*pid);
+                }
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mount_lines_are_unescaped_and_split() {
+        let text =
+            b"36 35 98:0 /m /a\\040b\\134c rw,noatime master:1 - ext3 /dev/root rw,size=64k\nx\n";
+        let lines: Vec<_> = mountinfo(text).collect();
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0].point, b"/a b\\c");
+        assert!(!lines[0].is_read_only());
+        assert_eq!(
+            (lines[0].fstype.as_str(), lines[0].super_option("size")),
+            ("ext3", Some("64k"))
+        );
+    }
+
+    #[test]
+    fn an_escape_that_is_no_octal_byte_stays() {
+        assert_eq!(unescape(b"a\\9\\777\\04"), b"a\\9\\777\\04");
+    }
+}

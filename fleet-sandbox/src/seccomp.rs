@@ -1,0 +1,270 @@
+//! The system call filters of a sandbox, as bytes (04 §4.3).
+//!
+//! Two programs, because a program has one answer for what it catches: `deny*` answers `EPERM`,
+//! `clone3` answers `ENOSYS`, so that libc falls back to `clone`, whose flags can be looked at. They
+//! catch different calls, so their order does not matter. A foreign architecture kills the process.
+//! Must not know how a filter is installed. Tests: `golden/seccomp.rs`, `escape/system_calls.rs`.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen as Len, SeccompCmpOp as Op, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch, sock_filter,
+};
+
+/// Denies everything of the list.
+pub const DENY: &str = "deny";
+/// As [`DENY`], without what a sandbox inside the sandbox needs: namespaces and mounts.
+pub const DENY_NESTED: &str = "deny-nested";
+/// Makes `clone3` look as if the kernel did not have it.
+pub const NO_CLONE3: &str = "clone3";
+
+/// Why there is no filter.
+#[derive(Debug, thiserror::Error)]
+pub enum FilterError {
+    /// No such filter.
+    #[error("there is no seccomp filter named `{name}`")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+    },
+    /// The tables know x86-64 and aarch64 only.
+    #[error("there is no seccomp filter for this processor architecture")]
+    Architecture,
+    /// The filter did not compile.
+    #[error("failed to compile the seccomp filter")]
+    Compile(#[from] seccompiler::BackendError),
+}
+
+const EPERM: u32 = 1;
+const ENOSYS: u32 = 38;
+
+/// A call and its number on x86-64 and on aarch64.
+type Call = (&'static str, Option<i64>, Option<i64>);
+
+const fn both(name: &'static str, x86_64: i64, aarch64: i64) -> Call {
+    (name, Some(x86_64), Some(aarch64))
+}
+
+const fn same(name: &'static str, number: i64) -> Call {
+    (name, Some(number), Some(number))
+}
+
+const fn x86_only(name: &'static str, number: i64) -> Call {
+    (name, Some(number), None)
+}
+
+/// Denied whatever the arguments.
+const DENIED: &[Call] = &[
+    // It opens sockets and files without the calls that are filtered here.
+    same("io_uring_setup", 425),
+    same("io_uring_enter", 426),
+    same("io_uring_register", 427),
+    both("bpf", 321, 280),
+    both("perf_event_open", 298, 241),
+    both("userfaultfd", 323, 282),
+    // Kernel key rings are not part of any namespace.
+    both("add_key", 248, 217),
+    both("request_key", 249, 218),
+    both("keyctl", 250, 219),
+    both("name_to_handle_at", 303, 264),
+    both("open_by_handle_at", 304, 265),
+    both("kexec_load", 246, 104),
+    both("kexec_file_load", 320, 294),
+    both("init_module", 175, 105),
+    both("finit_module", 313, 273),
+    both("delete_module", 176, 106),
+    both("swapon", 167, 224),
+    both("swapoff", 168, 225),
+    both("reboot", 169, 142),
+    both("acct", 163, 89),
+    both("quotactl", 179, 60),
+    same("quotactl_fd", 443),
+    both("syslog", 103, 116),
+    x86_only("iopl", 172),
+    x86_only("ioperm", 173),
+    both("settimeofday", 164, 170),
+    both("clock_settime", 227, 112),
+    both("adjtimex", 159, 171),
+    both("clock_adjtime", 305, 266),
+    both("process_vm_writev", 311, 271),
+    both("personality", 135, 92),
+    both("kcmp", 312, 272),
+    both("migrate_pages", 256, 238),
+    both("move_pages", 279, 239),
+];
+
+/// Denied unless a sandbox inside the sandbox is allowed.
+const DENIED_UNLESS_NESTED: &[Call] = &[
+    both("mount", 165, 40),
+    both("umount2", 166, 39),
+    both("pivot_root", 155, 41),
+    both("chroot", 161, 51),
+    both("setns", 308, 268),
+    both("unshare", 272, 97),
+    same("open_tree", 428),
+    same("move_mount", 429),
+    same("fsopen", 430),
+    same("fsconfig", 431),
+    same("fsmount", 432),
+    same("fspick", 433),
+    same("mount_setattr", 442),
+    same("open_tree_attr", 467),
+];
+
+const IOCTL: Call = both("ioctl", 16, 29);
+const SOCKET: Call = both("socket", 41, 198);
+const CLONE: Call = both("clone", 56, 220);
+const CLONE3: Call = same("clone3", 435);
+const MKNOD: Call = x86_only("mknod", 133);
+const MKNODAT: Call = both("mknodat", 259, 33);
+
+/// `TIOCSTI` types into the terminal, `TIOCLINUX` pastes into a console, `TIOCSETD` loads line
+/// disciplines.
+const TERMINAL_REQUESTS: &[u64] = &[0x5412, 0x541c, 0x5423];
+/// `CLONE_NEW*` that `clone` knows: mount, cgroup, UTS, IPC, user, pid, network.
+const NAMESPACE_FLAGS: &[u64] =
+    &[0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000];
+const AF_NETLINK: u64 = 16;
+/// `AF_UNIX`, `AF_INET`, `AF_INET6`, `AF_NETLINK`.
+const FAMILIES: &[u64] = &[1, 2, 10, AF_NETLINK];
+const S_IFMT: u64 = 0o170_000;
+/// Character and block devices; making FIFOs and plain files stays possible.
+const DEVICE_TYPES: &[u64] = &[0o020_000, 0o060_000];
+
+/// The bytes of a filter, in the form that the kernel and `bwrap --add-seccomp-fd` read.
+pub fn filter(name: &str) -> Result<Vec<u8>, FilterError> {
+    let arch = target()?;
+    let program = match name {
+        DENY => deny(arch, false)?,
+        DENY_NESTED => deny(arch, true)?,
+        NO_CLONE3 => no_clone3(arch)?,
+        _ => return Err(FilterError::Unknown { name: name.to_owned() }),
+    };
+    Ok(bytes(&program))
+}
+
+/// The filters of a sandbox, in the order in which they are installed.
+pub fn profiles(nested_sandbox: bool) -> &'static [&'static str] {
+    // With `clone` free to make namespaces, hiding `clone3` would win nothing.
+    if nested_sandbox { &[DENY_NESTED] } else { &[NO_CLONE3, DENY] }
+}
+
+fn target() -> Result<TargetArch, FilterError> {
+    TargetArch::try_from(std::env::consts::ARCH)
+        .ok()
+        .filter(|arch| matches!(arch, TargetArch::x86_64 | TargetArch::aarch64))
+        .ok_or(FilterError::Architecture)
+}
+
+fn number(arch: TargetArch, call: Call) -> Option<i64> {
+    match arch {
+        TargetArch::x86_64 => call.1,
+        _ => call.2,
+    }
+}
+
+fn rule(
+    conditions: Vec<Result<SeccompCondition, seccompiler::BackendError>>,
+) -> Result<SeccompRule, seccompiler::BackendError> {
+    SeccompRule::new(conditions.into_iter().collect::<Result<_, _>>()?)
+}
+
+fn deny(arch: TargetArch, nested: bool) -> Result<BpfProgram, FilterError> {
+    // All compared as 32 bit: the kernel looks at no more of these arguments, so a value with high
+    // bits set must not slip through.
+    let test = |argument, op, value| SeccompCondition::new(argument, Len::Dword, op, value);
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
+    let mut add = |call: Call, with: Vec<SeccompRule>| {
+        if let Some(number) = number(arch, call) {
+            rules.insert(number, with);
+        }
+    };
+    for call in DENIED {
+        add(*call, Vec::new());
+    }
+    if !nested {
+        for call in DENIED_UNLESS_NESTED {
+            add(*call, Vec::new());
+        }
+        let flags =
+            NAMESPACE_FLAGS.iter().map(|flag| rule(vec![test(0, Op::MaskedEq(*flag), *flag)]));
+        add(CLONE, flags.collect::<Result<_, _>>()?);
+    }
+    let requests = TERMINAL_REQUESTS.iter().map(|request| rule(vec![test(1, Op::Eq, *request)]));
+    add(IOCTL, requests.collect::<Result<_, _>>()?);
+    let other_family = rule(FAMILIES.iter().map(|family| test(0, Op::Ne, *family)).collect())?;
+    let other_netlink = rule(vec![test(0, Op::Eq, AF_NETLINK), test(2, Op::Ne, 0)])?;
+    add(SOCKET, vec![other_family, other_netlink]);
+    for (call, argument) in [(MKNOD, 1), (MKNODAT, 2)] {
+        let devices =
+            DEVICE_TYPES.iter().map(|kind| rule(vec![test(argument, Op::MaskedEq(S_IFMT), *kind)]));
+        add(call, devices.collect::<Result<_, _>>()?);
+    }
+    let filter =
+        SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(EPERM), arch)?;
+    Ok(filter.try_into()?)
+}
+
+fn no_clone3(arch: TargetArch) -> Result<BpfProgram, FilterError> {
+    let rules = number(arch, CLONE3).map(|number| (number, Vec::new())).into_iter().collect();
+    let filter =
+        SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(ENOSYS), arch)?;
+    let program: BpfProgram = filter.try_into()?;
+    if !matches!(arch, TargetArch::x86_64) {
+        return Ok(program);
+    }
+    // x32 calls come with the same architecture and numbers with bit 30 set, so no rule above would
+    // match them: load the number, and answer ENOSYS from that bit on.
+    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    let mut guarded = vec![
+        step(0x20, 0, 0, 0),                    // ld [nr]
+        step(0x35, 0, 1, 0x4000_0000),          // jge #0x40000000
+        step(0x06, 0, 0, 0x0005_0000 | ENOSYS), // ret ERRNO(ENOSYS)
+    ];
+    guarded.extend(program);
+    Ok(guarded)
+}
+
+fn bytes(program: &[sock_filter]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(program.len() * 8);
+    for step in program {
+        bytes.extend(step.code.to_ne_bytes());
+        bytes.extend([step.jt, step.jf]);
+        bytes.extend(step.k.to_ne_bytes());
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_compiles_for_both_architectures() {
+        for arch in [TargetArch::x86_64, TargetArch::aarch64] {
+            for nested in [false, true] {
+                assert!(deny(arch, nested).expect("deny").len() < 4096);
+            }
+            assert!(!no_clone3(arch).expect("clone3").is_empty());
+        }
+        assert!(filter("else").is_err());
+    }
+
+    #[test]
+    fn no_number_is_listed_twice() {
+        let all: Vec<Call> = DENIED
+            .iter()
+            .chain(DENIED_UNLESS_NESTED)
+            .copied()
+            .chain([IOCTL, SOCKET, CLONE, CLONE3, MKNOD, MKNODAT])
+            .collect();
+        for arch in [TargetArch::x86_64, TargetArch::aarch64] {
+            let mut numbers: Vec<_> = all.iter().filter_map(|call| number(arch, *call)).collect();
+            let count = numbers.len();
+            numbers.sort_unstable();
+            numbers.dedup();
+            assert_eq!(numbers.len(), count);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Tests of the crate on real kernels, trees and sandboxes, by tier.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests make their own trees and look at them without the probe under test"
+)]
+
+mod escape {
+    mod files;
+    mod identity;
+    mod lifetime;
+    mod network;
+    mod system_calls;
+    mod terminal;
+}
+mod field {
+    mod litter;
+    mod trial;
+}
+mod golden {
+    mod argv;
+}
+mod integration {
+    mod launcher;
+    mod stop;
+}
+mod property {
+    mod paths;
+    mod plan;
+}
+mod shim {
+    mod flags;
+}
+mod support;

@@ -1,0 +1,176 @@
+//! Test program: the launcher as a process, and attempts to break out of a sandbox.
+//!
+//! `sandbox-probe pane FILE` is the launcher. Anything else is a list of attempts, separated by
+//! `::`; each prints one line, `ok <what was got>` or `error <errno or reason>`.
+#![expect(
+    unsafe_code,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::exit,
+    clippy::unwrap_used,
+    reason = "a test program: raw system calls are what it is for"
+)]
+
+use std::ffi::{c_int, c_long};
+use std::io::{Error, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixStream};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+unsafe extern "C" {
+    fn syscall(number: c_long, ...) -> c_long;
+    fn ioctl(fd: c_int, request: u64, ...) -> c_int;
+}
+
+type Attempt = Result<String, String>;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, file] = args.as_slice()
+        && word == "pane"
+    {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
+        std::process::exit(
+            runtime.unwrap().block_on(fleet_sandbox::run_pane(file.as_str().into())),
+        );
+    }
+    for attempt in args.split(|word| word == "::") {
+        let attempt: Vec<&str> = attempt.iter().map(String::as_str).collect();
+        match run(&attempt) {
+            Ok(got) => println!("ok {}", got.escape_default()),
+            Err(reason) => println!("error {}", reason.escape_default()),
+        }
+        let _ = std::io::stdout().flush();
+    }
+}
+
+fn text(error: &Error) -> String {
+    match error.raw_os_error() {
+        Some(number) => format!("{number} {}", error.kind()),
+        None => error.to_string(),
+    }
+}
+
+fn io<T>(result: std::io::Result<T>) -> Result<T, String> {
+    result.map_err(|error| text(&error))
+}
+
+fn run(attempt: &[&str]) -> Attempt {
+    match attempt {
+        ["read", path] => {
+            let mut bytes = Vec::new();
+            io(io(std::fs::File::open(path))?.take(4096).read_to_end(&mut bytes))?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
+        }
+        ["list", path] => {
+            let mut names: Vec<String> = io(std::fs::read_dir(path))?
+                .flatten()
+                .map(|entry| entry.file_name().to_string_lossy().into_owned())
+                .collect();
+            names.sort();
+            Ok(names.join(" "))
+        }
+        ["write", path] => io(std::fs::write(path, "written by the probe")).map(|()| String::new()),
+        // Opens for writing without writing: harmless where it succeeds.
+        ["open-write", path] => {
+            io(std::fs::OpenOptions::new().write(true).open(path)).map(|_| String::new())
+        }
+        ["rename", from, to] => io(std::fs::rename(from, to)).map(|()| String::new()),
+        ["mkdir", path] => io(std::fs::create_dir(path)).map(|()| String::new()),
+        ["env", name] => std::env::var(name).map_err(|error| error.to_string()),
+        ["env-names"] => {
+            let mut names: Vec<String> = std::env::vars().map(|(name, _)| name).collect();
+            names.sort();
+            Ok(names.join(" "))
+        }
+        ["fds"] => {
+            let mut open = Vec::new();
+            for entry in io(std::fs::read_dir("/proc/self/fd"))?.flatten() {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                let target = std::fs::read_link(entry.path()).unwrap_or_default();
+                // The directory that is being read is our own.
+                if name.parse::<u32>().is_ok_and(|number| number > 2)
+                    && !target.to_string_lossy().ends_with("/fd")
+                {
+                    open.push(format!("{name}={}", target.display()));
+                }
+            }
+            Ok(open.join(" "))
+        }
+        ["connect-unix", path] => io(UnixStream::connect(path)).map(|_| String::new()),
+        ["connect-abstract", name] => {
+            let address = io(SocketAddr::from_abstract_name(name))?;
+            io(UnixStream::connect_addr(&address)).map(|_| String::new())
+        }
+        ["connect-tcp", port] => {
+            let address = ([127, 0, 0, 1], port.parse().unwrap()).into();
+            io(TcpStream::connect_timeout(&address, Duration::from_secs(2))).map(|_| String::new())
+        }
+        ["status", field] => {
+            let status = io(std::fs::read_to_string("/proc/self/status"))?;
+            status
+                .lines()
+                .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
+                .map(|value| value.trim().to_owned())
+                .ok_or_else(|| "no such field".to_owned())
+        }
+        ["hostname"] => io(std::fs::read_to_string("/proc/sys/kernel/hostname"))
+            .map(|name| name.trim().to_owned()),
+        ["kill", pid] => {
+            // SAFETY: kill(pid, 0) takes numbers only.
+            raw(unsafe { syscall(62, pid.parse::<c_long>().unwrap(), 0_i64) })
+        }
+        ["syscall", number, arguments @ ..] => {
+            let mut given = [0_i64; 6];
+            for (slot, argument) in given.iter_mut().zip(arguments) {
+                *slot = argument.parse().unwrap();
+            }
+            let number: c_long = number.parse().unwrap();
+            let [a, b, c, d, e, f] = given;
+            // SAFETY: the tests pass only calls that fail on null pointers or are refused.
+            raw(unsafe { syscall(number, a, b, c, d, e, f) })
+        }
+        ["tiocsti", letter] => {
+            let byte = letter.as_bytes()[0];
+            // SAFETY: TIOCSTI reads one byte.
+            raw(i64::from(unsafe { ioctl(0, 0x5412, std::ptr::from_ref(&byte)) }))
+        }
+        // The kernel compares 32 bits of the request; a filter must do the same.
+        ["tiocsti-high", letter] => {
+            let byte = letter.as_bytes()[0];
+            // SAFETY: as above.
+            raw(unsafe { syscall(16, 0_i64, 0x1_0000_5412_i64, std::ptr::from_ref(&byte)) })
+        }
+        ["run", program, arguments @ ..] => {
+            let status = io(Command::new(program)
+                .args(arguments)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status())?;
+            if status.success() { Ok(String::new()) } else { Err(status.to_string()) }
+        }
+        // A descendant that outlives this process, if it is let.
+        ["daemon", marker] => {
+            let child = io(Command::new("/usr/bin/setsid")
+                .args(["-f", "/usr/bin/sleep", marker])
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status())?;
+            Ok(child.to_string())
+        }
+        ["sleep", millis] => {
+            std::thread::sleep(Duration::from_millis(millis.parse().unwrap()));
+            Ok(String::new())
+        }
+        other => Err(format!("unknown attempt {other:?}")),
+    }
+}
+
+fn raw(result: c_long) -> Attempt {
+    if result < 0 { Err(text(&Error::last_os_error())) } else { Ok(result.to_string()) }
+}

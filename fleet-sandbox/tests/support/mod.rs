@@ -1,0 +1,31 @@
+//! Throw-away trees, hand-made policies, and a launcher to run them.
+
+mod build;
+mod run;
+
+pub(crate) use build::{Host, PolicyBuilder, TestExec, evidence, identity_of};
+pub(crate) use run::{Launch, Outcome, probe_program, running};
+
+/// Skips a test with a reason; with `REQUIRE_ALL=1` a skip is a failure.
+macro_rules! skip {
+    ($reason:expr) => {{
+        assert!(
+            std::env::var("REQUIRE_ALL").map_or(true, |value| value != "1"),
+            "skipped although REQUIRE_ALL=1: {}",
+            $reason
+        );
+        eprintln!("skipped: {}", $reason);
+        return;
+    }};
+}
+pub(crate) use skip;
+
+/// Leaves the test unless bubblewrap is installed.
+macro_rules! need_bwrap {
+    () => {
+        if crate::support::Host::bwrap().is_none() {
+            crate::support::skip!("bubblewrap is not installed");
+        }
+    };
+}
+pub(crate) use need_bwrap;
