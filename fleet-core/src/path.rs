@@ -145,6 +145,28 @@ impl LexicalPath {
         self.0.ancestors().map(Utf8Path::as_str)
     }
 
+    /// Every directory above this path and the path itself, the root first.
+    pub fn from_root_to_self(&self) -> impl Iterator<Item = &str> {
+        let text = self.as_str();
+        let ends = text.match_indices('/').skip(1).map(|(end, _)| end);
+        let own = (text.len() > 1).then_some(text.len());
+        std::iter::once("/").chain(ends.chain(own).map(|end| &text[..end]))
+    }
+
+    /// The path at `relative` below this one, for example `a/b`; no leading or trailing `/`.
+    pub fn join(&self, relative: &str) -> Result<Self, LexicalPathError> {
+        relative.split('/').try_fold(self.clone(), |path, component| path.child(component))
+    }
+
+    /// What follows `base` in this path: empty if equal, `None` if this path is not within it.
+    pub fn below(&self, base: &LexicalPath) -> Option<&str> {
+        let rest = match base.as_str() {
+            "/" => self.as_str(),
+            text => self.as_str().strip_prefix(text)?,
+        };
+        if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
+    }
+
     /// How this path lies to `other`, compared by whole components.
     pub fn relation(&self, other: &LexicalPath) -> Relation {
         let (mut mine, mut theirs) = (self.components(), other.components());
@@ -221,6 +243,20 @@ mod tests {
         ] {
             assert_eq!(parse(text), Err(error), "{text:?}");
         }
+    }
+
+    #[test]
+    fn walks_and_joins_keep_to_whole_components() {
+        let walk = |text| path(text).from_root_to_self().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(walk("/"), ["/"]);
+        assert_eq!(walk("/a/bc"), ["/", "/a", "/a/bc"]);
+        assert_eq!(path("/").join("a/b"), Ok(path("/a/b")));
+        assert_eq!(path("/a").join("../b"), Err(LexicalPathError::DotComponent));
+        assert_eq!(path("/a").join("/b"), Err(LexicalPathError::DotComponent));
+        assert_eq!(path("/a/b/c").below(&path("/a")), Some("b/c"));
+        assert_eq!(path("/a/b").below(&path("/")), Some("a/b"));
+        assert_eq!(path("/a").below(&path("/a")), Some(""));
+        assert_eq!(path("/ab").below(&path("/a")), None);
     }
 
     #[test]

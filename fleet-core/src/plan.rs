@@ -12,9 +12,11 @@ use crate::id::SessionId;
 use crate::isolation::closure::launch_closure;
 use crate::isolation::forbidden::ForbiddenList;
 use crate::isolation::resolve::{ResolveContext, resolve};
-use crate::isolation::{Backend, IsolationPolicy};
+use crate::isolation::{Backend, IsolationPolicy, MountMode};
 use crate::launch::LaunchCommand;
 use crate::layout::RoleTrees;
+use crate::path::LexicalPath;
+use crate::permissions::Filesystem;
 use crate::port::{FileKind, PathProbe};
 use crate::world::World;
 
@@ -87,8 +89,9 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
     blockers.extend(cwd_blocker(role, probe));
 
     let mut closure_files = Vec::new();
+    let cwd = LexicalPath::absolute(dirs.cwd.as_str()).unwrap_or_else(|_| LexicalPath::root());
     if let Some(program) = command.argv.first() {
-        match launch_closure(program, &world.path_dirs, probe) {
+        match launch_closure(program, &world.path_dirs, &cwd, probe) {
             Ok(closure) => {
                 closure.argv0.as_str().clone_into(&mut command.argv[0]);
                 closure_files = closure.files;
@@ -103,6 +106,10 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
                 trees: &trees,
                 harness_home: request.harness_home,
                 cwd: role.cwd.as_ref(),
+                cwd_mode: match role.permissions.filesystem {
+                    Filesystem::ReadOnly => MountMode::ReadOnly,
+                    Filesystem::Workspace | Filesystem::Unrestricted => MountMode::ReadWrite,
+                },
                 homes: &world.homes,
                 forbidden: request.forbidden,
                 launch_closure: &closure_files,

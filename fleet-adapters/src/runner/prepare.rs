@@ -258,8 +258,7 @@ impl Attempt<'_> {
         let Some((policy, block)) = policy.zip(self.role.isolation.as_ref()) else {
             return Ok(Outer { backend: self.none()?, evidence: no_evidence(), degraded: None });
         };
-        let missing = policy.missing_sources();
-        if let Some(mount) = missing.first() {
+        if let Some(mount) = policy.missing_sources().next() {
             return Err(Refused::new(format!(
                 "{} does not exist ({}): create it, or take it out of the fleet file",
                 mount.source,

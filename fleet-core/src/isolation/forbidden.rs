@@ -1,10 +1,22 @@
 //! What no role may reach (01 §2.6): one list, one judge, shared by `config`, `doctor` and the launch.
+//!
+//! Every entry and every candidate is resolved in the same way and compared twice: by the components
+//! of its path, and by device and inode of the object and of each directory above it. The second
+//! comparison sees through bind mounts, hard links and spellings that the file system folds.
 
-use camino::Utf8PathBuf;
+mod index;
+mod verdict;
 
+use camino::{Utf8Path, Utf8PathBuf};
+
+use self::index::{Candidate, Index};
+pub use self::verdict::{Cause, Conflict, Exposure, Side};
+use super::policy::MountMode;
+pub use super::tiers::Tier;
+use super::tiers::{self, Group, NamePattern, Relocation};
 use crate::layout::Homes;
 use crate::path::LexicalPath;
-use crate::port::PathProbe;
+use crate::port::{FileKind, PathProbe, Resolved};
 
 /// What the list of forbidden paths is made from.
 #[derive(Debug, Clone)]
@@ -31,16 +43,282 @@ pub struct ForbiddenInputs<'a> {
     pub uid: u32,
 }
 
+/// One forbidden path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The path as listed.
+    pub path: LexicalPath,
+    /// Where it leads; equal to `path` if that cannot be told.
+    pub resolved: LexicalPath,
+    /// How strictly it is forbidden.
+    pub tier: Tier,
+    /// What kind of thing is there, for messages.
+    pub what: &'static str,
+    /// Whether this is the state root, from which a role's own directories are exempt.
+    pub state_root: bool,
+}
+
+/// Directories of the role inside the state root that its sandbox shows.
+#[derive(Debug, Clone, Default)]
+pub struct OwnDirs {
+    /// STATE, resolved. Mounts that the role asks for may lie in it.
+    pub state: Option<LexicalPath>,
+    /// What fleet itself mounts, resolved: exactly these, nothing below.
+    pub fleet: Vec<LexicalPath>,
+}
+
+/// One question to the judge.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// Which side of the mount.
+    pub side: Side,
+    /// The path as written.
+    pub written: &'a str,
+    /// The same, links followed.
+    pub resolved: &'a Resolved,
+    /// Whether the mount can be written.
+    pub mode: MountMode,
+    /// Whether the role asks for it; otherwise fleet mounts it of its own accord.
+    pub by_user: bool,
+    /// The role's own directories.
+    pub own: &'a OwnDirs,
+}
+
 /// The list, resolved once and then asked for every mount of every role.
 #[derive(Debug)]
-pub struct ForbiddenList {}
+pub struct ForbiddenList {
+    entries: Vec<Entry>,
+    index: Index,
+    state_root: Option<LexicalPath>,
+    /// Inputs that are no plain absolute path: with one of them missing nothing can be judged.
+    unusable: Vec<String>,
+}
 
 impl ForbiddenList {
     /// Version of the entries, shown in plans and by `doctor`.
     pub const VERSION: u32 = 1;
 
-    /// Builds and resolves the list.
-    pub fn build(_inputs: &ForbiddenInputs<'_>, _probe: &dyn PathProbe) -> Self {
-        Self {}
+    /// Builds and resolves the list. An input that is no plain absolute path makes every later
+    /// question end in a refusal: a list with a hole would say yes to too much.
+    pub fn build(inputs: &ForbiddenInputs<'_>, probe: &dyn PathProbe) -> Self {
+        let mut draft = Draft::collect(inputs);
+        // Strictest first: of several entries that apply, the first is named.
+        draft.entries.sort_by_key(|entry| entry.tier);
+        let mut index = Index::default();
+        for (number, entry) in draft.entries.iter_mut().enumerate() {
+            let resolved = probe.resolve(&entry.path).ok();
+            if let Some(resolved) = &resolved {
+                entry.resolved = resolved.path.clone();
+            }
+            index.add(number, entry, resolved.as_ref(), probe);
+        }
+        for (directory, pattern) in draft.patterns {
+            index.add_pattern(&directory, pattern, probe);
+        }
+        let state_root = draft.entries.iter().find(|entry| entry.state_root);
+        let state_root = state_root.map(|entry| entry.resolved.clone());
+        Self { entries: draft.entries, index, state_root, unusable: draft.unusable }
+    }
+
+    /// Every entry with a fixed path, strictest first.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The state root, links followed.
+    pub fn state_root(&self) -> Option<&LexicalPath> {
+        self.state_root.as_ref()
+    }
+
+    /// Judges one side of one mount: root gate, entries by path and identity, mount points inside,
+    /// kind of object.
+    ///
+    /// # Security
+    /// Says yes only to what it has looked at: a list with a hole, or a mount table that cannot be
+    /// read, is a refusal. The answer is about the moment of `question.resolved`.
+    pub fn judge(
+        &self,
+        question: &Question<'_>,
+        probe: &dyn PathProbe,
+    ) -> Result<(), Box<Conflict>> {
+        let resolved = question.resolved;
+        let refuse = |via: Option<LexicalPath>, cause: Cause| {
+            Err(Box::new(Conflict {
+                side: question.side,
+                written: question.written.to_owned(),
+                resolved: resolved.path.clone(),
+                via,
+                cause,
+            }))
+        };
+        if let Some(input) = self.unusable.first() {
+            return refuse(None, Cause::ListIncomplete { input: input.clone() });
+        }
+        if resolved.path == LexicalPath::root() {
+            return refuse(None, Cause::Root);
+        }
+        let candidate = Candidate {
+            path: &resolved.path,
+            identity: resolved.object.map(|object| object.identity),
+            ancestors: &resolved.ancestors,
+        };
+        if let Some(hit) = self.index.compare(&candidate, &self.entries, question) {
+            return refuse(None, hit);
+        }
+        let Some(object) = resolved.object.filter(|_| question.side == Side::Source) else {
+            return Ok(());
+        };
+        if !matches!(object.kind, FileKind::File | FileKind::Directory) {
+            return refuse(None, Cause::Kind { kind: object.kind });
+        }
+        if object.kind == FileKind::Directory {
+            let inside = match probe.mounts_below(&resolved.path) {
+                Ok(inside) => inside,
+                Err(error) => return refuse(None, Cause::Unreadable { error }),
+            };
+            for (place, identity) in inside {
+                let candidate =
+                    Candidate { path: &place, identity: Some(identity), ancestors: &[] };
+                if let Some(hit) = self.index.compare(&candidate, &self.entries, question) {
+                    return refuse(Some(place), hit);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the tables and the inputs say, before anything is resolved.
+#[derive(Default)]
+struct Draft {
+    entries: Vec<Entry>,
+    patterns: Vec<(LexicalPath, &'static NamePattern)>,
+    unusable: Vec<String>,
+}
+
+impl Draft {
+    fn collect(inputs: &ForbiddenInputs<'_>) -> Self {
+        let mut draft = Self::default();
+        let mut homes: Vec<LexicalPath> = Vec::new();
+        let named =
+            [Some(&inputs.homes.fleet), Some(&inputs.homes.os), inputs.homes.passwd.as_ref()];
+        for home in named.into_iter().flatten() {
+            if let Some(home) = draft.lexical(home)
+                && !homes.contains(&home)
+            {
+                homes.push(home);
+            }
+        }
+        if let Some(path) = draft.lexical(&inputs.state_root) {
+            draft.push(Tier::NoExposure, path, "state of the fleet");
+            if let Some(entry) = draft.entries.last_mut() {
+                entry.state_root = true;
+            }
+        }
+        for file in inputs.config_files.iter().chain([&inputs.drop_in_dir]) {
+            if let Some(path) = draft.lexical(file) {
+                draft.push(Tier::NoExposure, path, "fleet configuration");
+            }
+        }
+        for path in &inputs.forbid_paths {
+            draft.push(Tier::NoExposure, path.clone(), "listed in `policy.forbid_paths`");
+        }
+        for home in &homes {
+            for group in tiers::BELOW_HOME {
+                draft.join_all(home, group, |path| Some(path));
+            }
+            for file in tiers::KEY_FILES {
+                draft.join(Tier::NoExposure, home, file, "keys and credentials");
+            }
+            for pattern in tiers::PATTERNS {
+                draft.pattern(home, pattern.directory, pattern);
+            }
+        }
+        for (variable, path) in &inputs.relocated {
+            draft.relocate(variable, path);
+        }
+        draft.system(inputs, &homes);
+        draft
+    }
+
+    fn relocate(&mut self, variable: &str, path: &LexicalPath) {
+        match tiers::relocation(variable) {
+            None => {}
+            Some(Relocation::Whole(tier, what)) => self.push(tier, path.clone(), what),
+            Some(Relocation::Replaces(prefix)) => {
+                for group in tiers::BELOW_HOME {
+                    self.join_all(path, group, |entry| entry.strip_prefix(prefix));
+                }
+                for pattern in tiers::PATTERNS {
+                    if pattern.directory == prefix.trim_end_matches('/') {
+                        self.pattern(path, "", pattern);
+                    }
+                }
+            }
+        }
+    }
+
+    fn system(&mut self, inputs: &ForbiddenInputs<'_>, homes: &[LexicalPath]) {
+        let root = LexicalPath::root();
+        for group in tiers::SYSTEM {
+            self.join_all(&root, group, |path| {
+                let path = path.trim_start_matches('/');
+                let home = path == "root"
+                    && homes.iter().any(|home| home.from_root_to_self().nth(1) == Some("/root"));
+                (!home).then_some(path)
+            });
+        }
+        let tmux = format!("tmp/tmux-{}", inputs.uid);
+        self.join(Tier::System, &root, &tmux, "sockets of tmux");
+        for (_, path) in &inputs.sockets {
+            self.push(Tier::System, path.clone(), "sockets of the session");
+        }
+        for path in inputs.path_dirs.iter().filter(|path| **path != root) {
+            self.push(Tier::NoWrite, path.clone(), "a directory of fleet's own PATH");
+        }
+        if let Some(binary) = &inputs.binary {
+            self.push(Tier::NoWrite, binary.clone(), "the fleet program");
+        }
+    }
+
+    fn lexical(&mut self, path: &Utf8Path) -> Option<LexicalPath> {
+        let lexical = LexicalPath::absolute(path.as_str());
+        if lexical.is_err() {
+            self.unusable.push(path.to_string());
+        }
+        lexical.ok()
+    }
+
+    fn join_all(
+        &mut self,
+        base: &LexicalPath,
+        group: &Group,
+        place: impl Fn(&'static str) -> Option<&'static str>,
+    ) {
+        for path in group.paths.iter().filter_map(|path| place(path)) {
+            self.join(group.tier, base, path, group.what);
+        }
+    }
+
+    fn join(&mut self, tier: Tier, base: &LexicalPath, below: &str, what: &'static str) {
+        match base.join(below) {
+            Ok(path) => self.push(tier, path, what),
+            Err(_) => self.unusable.push(format!("{base}/{below}")),
+        }
+    }
+
+    fn pattern(&mut self, base: &LexicalPath, below: &str, pattern: &'static NamePattern) {
+        let directory = if below.is_empty() { Ok(base.clone()) } else { base.join(below) };
+        match directory {
+            Ok(directory) => self.patterns.push((directory, pattern)),
+            Err(_) => self.unusable.push(format!("{base}/{below}")),
+        }
+    }
+
+    fn push(&mut self, tier: Tier, path: LexicalPath, what: &'static str) {
+        if !self.entries.iter().any(|entry| entry.path == path && entry.tier == tier) {
+            let resolved = path.clone();
+            self.entries.push(Entry { path, resolved, tier, what, state_root: false });
+        }
     }
 }

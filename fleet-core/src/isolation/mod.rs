@@ -10,6 +10,7 @@ pub mod policy;
 pub mod report;
 pub mod resolve;
 pub mod select;
+mod tiers;
 
 pub use policy::{
     Backend, BackendName, Cpu, FsPath, IsolationBlock, IsolationPolicy, MemoryBytes, Mount,

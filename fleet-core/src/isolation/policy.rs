@@ -251,26 +251,6 @@ pub enum MountOrigin {
     SelfBind,
 }
 
-impl MountOrigin {
-    /// The key that asks for the mount, or words for one that fleet adds.
-    pub fn key(&self) -> String {
-        match self {
-            Self::State => "the role's own directory".to_owned(),
-            Self::Cwd => "cwd".to_owned(),
-            Self::HarnessHome => "the harness home".to_owned(),
-            Self::Handout => "the hand-out".to_owned(),
-            Self::SharedItem { name } => format!("shared {name}"),
-            Self::AddDir { index } => format!("harness_options.add_dirs[{index}]"),
-            Self::LaunchClosure => "needed by the harness program".to_owned(),
-            Self::FsWrite { index } => format!("isolation.fs.write[{index}]"),
-            Self::FsRead { index } => format!("isolation.fs.read[{index}]"),
-            Self::Secret { index } => format!("isolation.secrets[{index}]"),
-            Self::Overlay { path } => format!("protected path {path}"),
-            Self::SelfBind => "on the way to a protected path".to_owned(),
-        }
-    }
-}
-
 /// One mount of a resolved policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -333,11 +313,6 @@ pub struct IsolationPolicy {
 }
 
 impl IsolationPolicy {
-    /// Mounts whose source does not exist: a launch refuses them.
-    pub fn missing_sources(&self) -> Vec<&Mount> {
-        self.mounts.iter().filter(|mount| mount.identity.is_none()).collect()
-    }
-
     /// The policy of a role without isolation: nothing is confined.
     pub fn none(cwd: &LexicalPath, home: &LexicalPath) -> Self {
         Self {
@@ -353,6 +328,70 @@ impl IsolationPolicy {
             ephemeral_dirs: Vec::new(),
             residual_risks: Vec::new(),
             blocklist_version: 0,
+        }
+    }
+
+    /// Hard mounts whose source did not exist at resolution: the launch refuses while there is one.
+    /// Directories that the launch makes itself (`ephemeral_dirs`) are not counted; the launch makes
+    /// them and resolves again, because a mount without an identity is never carried out.
+    pub fn missing_sources(&self) -> impl Iterator<Item = &Mount> {
+        self.mounts.iter().filter(|mount| {
+            mount.identity.is_none()
+                && !self.ephemeral_dirs.iter().any(|dir| *dir == *mount.source.as_path())
+        })
+    }
+
+    /// The deepest mount that covers a path inside the sandbox; `None` if it is in no mount.
+    pub fn covering(&self, path: &LexicalPath) -> Option<&Mount> {
+        self.mounts
+            .iter()
+            .filter(|mount| path.is_within(&mount.destination))
+            .max_by_key(|mount| mount.destination.depth())
+    }
+}
+
+impl MountOrigin {
+    /// The dotted path of the key below the role that asks for the mount.
+    pub fn key(&self) -> String {
+        match self {
+            Self::Cwd => "cwd".to_owned(),
+            Self::AddDir { index } => format!("harness_options.add_dirs[{index}]"),
+            Self::FsWrite { index } => format!("isolation.fs.write[{index}]"),
+            Self::FsRead { index } => format!("isolation.fs.read[{index}]"),
+            Self::Secret { index } => format!("isolation.secrets[{index}]"),
+            Self::Overlay { .. } | Self::SelfBind => "isolation.protect".to_owned(),
+            Self::State
+            | Self::HarnessHome
+            | Self::Handout
+            | Self::SharedItem { .. }
+            | Self::LaunchClosure => "isolation".to_owned(),
+        }
+    }
+
+    /// Whether the role asks for the mount, as opposed to fleet.
+    pub fn is_by_user(&self) -> bool {
+        matches!(
+            self,
+            Self::Cwd
+                | Self::AddDir { .. }
+                | Self::FsWrite { .. }
+                | Self::FsRead { .. }
+                | Self::Secret { .. }
+        )
+    }
+}
+
+impl fmt::Display for MountOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::State => f.write_str("the role's own directory"),
+            Self::HarnessHome => f.write_str("the home of the harness"),
+            Self::Handout => f.write_str("the handout of the role"),
+            Self::SharedItem { name } => write!(f, "the shared item `{name}`"),
+            Self::LaunchClosure => f.write_str("the program of the harness"),
+            Self::Overlay { path } => write!(f, "the protected path `{path}`"),
+            Self::SelfBind => f.write_str("a directory above a protected path"),
+            _ => write!(f, "`{}`", self.key()),
         }
     }
 }

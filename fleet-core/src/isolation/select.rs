@@ -1,35 +1,117 @@
 //! Which backend, and what happens when none is usable (01 §2.10).
 
-use super::policy::{BackendName, IsolationBlock};
-use crate::permissions::Permissions;
+use super::policy::{Backend, BackendName, IsolationBlock, NetworkMode, OnUnavailable};
+use crate::permissions::{Approval, Filesystem, Permissions};
 use crate::port::ProbeFailure;
 
-/// What happens when no backend is usable.
+/// What to do when no backend is usable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fallback {
     /// The launch is refused.
     Refuse {
-        /// Why, and what to do.
+        /// Why: names each backend with its reason, and the rule.
         message: String,
     },
-    /// The role starts without isolation.
+    /// The role starts un-isolated, which is said wherever the role is shown.
     Unisolated {
-        /// Why.
+        /// Why: names each backend with its reason.
         message: String,
     },
 }
 
-/// The backends to try, in order.
-pub fn candidates(_block: &IsolationBlock) -> Vec<BackendName> {
-    Vec::new()
+/// Backends to try, in order. `none` is a choice, not a failure.
+///
+/// In this build `auto` means bubblewrap; a block that names podman or landlock is refused at load,
+/// and has no candidate here.
+pub fn candidates(block: &IsolationBlock) -> Vec<BackendName> {
+    match block.backend {
+        Backend::Auto | Backend::Bubblewrap => vec![BackendName::Bubblewrap],
+        Backend::None => vec![BackendName::None],
+        Backend::Podman | Backend::Landlock => Vec::new(),
+    }
 }
 
-/// Decides when every candidate failed. Refuses until the rules are built.
+/// Decides after every candidate has failed.
+///
+/// # Security
+/// Refuses unless the operator *wrote* `on_unavailable: warn`, or left it out on a role that has
+/// nothing to lose: no secrets, no extra writable path, no promise about the network, no blanket
+/// approval. A network mode that a backend cannot enforce is always a refusal, never an open network,
+/// and so are modes that no backend of this build enforces.
 pub fn fallback(
-    _block: &IsolationBlock,
-    _permissions: &Permissions,
-    _uid: u32,
-    _failures: &[(BackendName, ProbeFailure)],
+    block: &IsolationBlock,
+    permissions: &Permissions,
+    uid: u32,
+    failures: &[(BackendName, ProbeFailure)],
 ) -> Fallback {
-    Fallback::Refuse { message: "backend selection is not built yet".to_owned() }
+    let reason = reason(block, failures);
+    match refusal(block, permissions, uid, failures) {
+        Some(rule) => Fallback::Refuse { message: format!("{reason}; not started: {rule}") },
+        None => Fallback::Unisolated {
+            message: format!("{reason}; `on_unavailable: warn` lets it start UN-ISOLATED"),
+        },
+    }
+}
+
+fn reason(block: &IsolationBlock, failures: &[(BackendName, ProbeFailure)]) -> String {
+    if failures.is_empty() {
+        return format!("isolation backend `{}` is not available in this build", block.backend);
+    }
+    let each: Vec<String> = failures
+        .iter()
+        .map(|(name, failure)| format!("isolation backend `{name}` is not usable: {failure}"))
+        .collect();
+    each.join("; ")
+}
+
+/// The rule that forbids an un-isolated start, if one does.
+fn refusal(
+    block: &IsolationBlock,
+    permissions: &Permissions,
+    uid: u32,
+    failures: &[(BackendName, ProbeFailure)],
+) -> Option<String> {
+    let cannot =
+        failures.iter().any(|(_, failure)| matches!(failure, ProbeFailure::CannotEnforce { .. }));
+    if cannot {
+        return Some("what was asked for is never replaced by less".to_owned());
+    }
+    let network = block.network();
+    if matches!(network, NetworkMode::Broker | NetworkMode::Allowlist) {
+        return Some(format!("`network: {network}` cannot be enforced, and is never left open"));
+    }
+    match block.on_unavailable {
+        Some(OnUnavailable::Strict) => return Some("`on_unavailable: strict`".to_owned()),
+        Some(OnUnavailable::Warn) => {}
+        None => {
+            let at_stake = at_stake(block, permissions);
+            if !at_stake.is_empty() {
+                return Some(format!(
+                    "`on_unavailable` is not written and the role has {}; write `warn` to start it \
+                     un-isolated all the same",
+                    at_stake.join(", ")
+                ));
+            }
+        }
+    }
+    let unbounded = permissions.approval == Approval::Allow
+        && permissions.filesystem == Filesystem::Unrestricted;
+    (uid == 0 && unbounded).then(|| {
+        "as root, `approval: allow` with `filesystem: unrestricted` needs isolation".to_owned()
+    })
+}
+
+/// What makes a defaulted `warn` refuse.
+fn at_stake(block: &IsolationBlock, permissions: &Permissions) -> Vec<String> {
+    let network = block.network();
+    let held = [
+        (!block.secrets.is_empty(), "`secrets`".to_owned()),
+        (!block.fs_write.is_empty(), "`fs.write`".to_owned()),
+        (
+            matches!(network, NetworkMode::Deny | NetworkMode::Allowlist),
+            format!("`network: {network}`"),
+        ),
+        (permissions.approval == Approval::Allow, "`approval: allow`".to_owned()),
+    ];
+    held.into_iter().filter(|(holds, _)| *holds).map(|(_, what)| what).collect()
 }

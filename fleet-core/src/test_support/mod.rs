@@ -2,4 +2,6 @@
 
 pub mod contract;
 pub mod fakes;
+pub mod scene;
+pub mod strategies;
 mod sync;

@@ -7,6 +7,7 @@ mod memory_processes;
 mod memory_store;
 mod memory_supervisor;
 mod memory_tmux;
+mod memory_tree;
 mod scripted_exec;
 
 pub use counting_ids::CountingIds;
@@ -15,4 +16,5 @@ pub use memory_processes::MemoryProcesses;
 pub use memory_store::{Fault, MemoryStore, Planted};
 pub use memory_supervisor::MemorySupervisor;
 pub use memory_tmux::{MemoryTmux, MemoryTmuxServers, Typed};
+pub use memory_tree::MemoryTree;
 pub use scripted_exec::{Answer, ScriptedExec};

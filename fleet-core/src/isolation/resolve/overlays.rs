@@ -1,0 +1,220 @@
+//! Project overlays (01 §2.3): read-only binds over files that would act outside the sandbox later.
+
+use camino::Utf8PathBuf;
+
+use super::destinations::Cover;
+use super::{Draft, Work};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::isolation::policy::{Mount, MountMode, MountOrigin};
+use crate::path::LexicalPath;
+use crate::port::{FileKind, Resolved};
+
+/// Protected where present if `protect` is not written.
+const DEFAULT: &[&str] = &[".git/hooks", ".git/config", ".claude", ".codex", ".mcp.json"];
+/// A directory that git needs not, so it can be made for the launch and removed after it.
+const HOOKS: &str = ".git/hooks";
+/// Enough for a `.git` or `commondir` file.
+const POINTER_LIMIT: usize = 4096;
+
+/// One overlay to make.
+struct Wanted<'a> {
+    /// The mount it lies in, as a path of the host and of the sandbox.
+    source: &'a LexicalPath,
+    destination: &'a LexicalPath,
+    /// The path below both.
+    below: &'a str,
+    /// The key that asks for it, if one does: then it must be possible.
+    key: Option<String>,
+}
+
+impl Work<'_> {
+    /// Adds overlays and the binds that hold their parents in place. Returns the directories that
+    /// the launch has to make.
+    pub(super) fn overlays(&mut self, cover: &mut Cover, cwd: &LexicalPath) -> Vec<Utf8PathBuf> {
+        let Some(base) = cover.at(cwd).and_then(|number| self.drafts.get(number)) else {
+            return Vec::new();
+        };
+        let (source, destination) = (base.mount.source.clone(), base.mount.destination.clone());
+        let writable = base.mount.mode == MountMode::ReadWrite;
+        let mut ephemeral = Vec::new();
+        let protect = self.block.protect.as_deref();
+        let written = protect.unwrap_or_default().iter().enumerate();
+        let mut list: Vec<(&str, Option<String>)> = written
+            .map(|(index, path)| (path.as_str(), Some(format!("isolation.protect[{index}]"))))
+            .collect();
+        if protect.is_none() {
+            list.extend(DEFAULT.iter().map(|path| (*path, None)));
+        }
+        for (below, key) in list {
+            let below = below.strip_suffix('/').unwrap_or(below);
+            if let (Some(key), Err(error)) = (&key, source.join(below)) {
+                let problem = Diagnostic::error(Code::InvalidValue, "not a path below the cwd");
+                let problem = problem.path(key).found(below);
+                self.problems.push(problem.hint(format!("write it relative to the cwd ({error})")));
+            } else if writable {
+                let wanted = Wanted { source: &source, destination: &destination, below, key };
+                ephemeral.extend(self.overlay(cover, &wanted));
+            }
+        }
+        self.linked_repository(cover, &source, writable, protect.is_none());
+        ephemeral
+    }
+
+    fn overlay(&mut self, cover: &mut Cover, wanted: &Wanted<'_>) -> Option<Utf8PathBuf> {
+        let source = wanted.source.join(wanted.below).ok()?;
+        let place = wanted.destination.join(wanted.below).ok()?;
+        let around = cover.deepest(&place).and_then(|number| self.drafts.get(number))?;
+        if around.mount.mode == MountMode::ReadOnly {
+            return None;
+        }
+        // A file where a directory is needed means that there is nothing to protect, as yet.
+        let seen = self.probe.resolve(&source).ok();
+        let link = seen.as_ref().is_some_and(|seen| seen.path != source);
+        let object = seen.as_ref().and_then(|seen| seen.object);
+        let kind = object.map(|object| object.kind);
+        let fits = matches!(kind, Some(FileKind::File | FileKind::Directory));
+        let made = kind.is_none() && !link && wanted.below == HOOKS && self.is_directory(&source);
+        if link || !(fits || made) {
+            self.unprotected(wanted, &source, link, kind.is_some());
+            return None;
+        }
+        self.hold_parents(cover, &place);
+        let mount = Mount {
+            source: source.clone(),
+            identity: object.map(|object| object.identity),
+            kind: kind.or(Some(FileKind::Directory)),
+            destination: place,
+            mode: MountMode::ReadOnly,
+            origin: MountOrigin::Overlay { path: wanted.below.to_owned() },
+        };
+        let nothing = Resolved { path: source.clone(), object: None, ancestors: Vec::new() };
+        let resolved = seen.unwrap_or(nothing);
+        self.add(Draft { mount, written: wanted.below.to_owned(), resolved }, cover);
+        made.then(|| source.as_path().to_owned())
+    }
+
+    /// Whether the parent of `path` is a real directory, not a link to one.
+    fn is_directory(&self, path: &LexicalPath) -> bool {
+        let parent = path.parent();
+        let seen = parent.as_ref().and_then(|parent| self.probe.resolve(parent).ok());
+        seen.is_some_and(|seen| {
+            Some(&seen.path) == parent.as_ref()
+                && seen.object.is_some_and(|object| object.kind == FileKind::Directory)
+        })
+    }
+
+    fn unprotected(&mut self, wanted: &Wanted<'_>, source: &LexicalPath, link: bool, odd: bool) {
+        let what = match (link, odd) {
+            (true, _) => "is, or lies behind, a symbolic link and cannot be bound over",
+            (_, true) => "is neither a file nor a directory and cannot be bound over",
+            _ => "does not exist: the agent can create it, and tools outside the sandbox obey it",
+        };
+        match &wanted.key {
+            Some(key) if link || odd => {
+                let problem = Diagnostic::error(Code::InvalidValue, format!("`{source}` {what}"));
+                self.problems.push(problem.path(key).hint("protect what it leads to, or drop it"));
+            }
+            _ => self.residual_risks.push(format!("`{source}` {what}")),
+        }
+    }
+
+    /// Binds each directory between the covering mount and `place` onto itself: a mount point cannot
+    /// be renamed, so the overlay cannot be moved out of the way together with its parent.
+    fn hold_parents(&mut self, cover: &mut Cover, place: &LexicalPath) {
+        let Some(around) = cover.deepest(place).and_then(|number| self.drafts.get(number)) else {
+            return;
+        };
+        let (base, source) = (around.mount.destination.clone(), around.mount.source.clone());
+        let mode = around.mount.mode;
+        let Some(below) = place.below(&base) else { return };
+        let (mut here, mut host) = (base.clone(), source);
+        let Some((parents, _)) = below.rsplit_once('/') else { return };
+        for component in parents.split('/') {
+            let (Ok(next), Ok(next_host)) = (here.child(component), host.child(component)) else {
+                return;
+            };
+            (here, host) = (next, next_host);
+            let Ok(resolved) = self.probe.resolve(&host) else { return };
+            let mount = Mount {
+                source: host.clone(),
+                identity: resolved.object.map(|object| object.identity),
+                kind: resolved.object.map(|object| object.kind),
+                destination: here.clone(),
+                mode,
+                origin: MountOrigin::SelfBind,
+            };
+            self.add(Draft { mount, written: here.to_string(), resolved }, cover);
+        }
+    }
+
+    /// A linked worktree or a submodule keeps its repository elsewhere. In this build the operator
+    /// grants it; its hooks and configuration stay read-only then.
+    fn linked_repository(
+        &mut self,
+        cover: &mut Cover,
+        cwd: &LexicalPath,
+        writable: bool,
+        default_overlays: bool,
+    ) {
+        let Some(common) = self.common_directory(cwd) else { return };
+        let around = cover.deepest(&common).and_then(|number| self.drafts.get(number));
+        let enough =
+            around.is_some_and(|draft| draft.mount.mode == MountMode::ReadWrite || !writable);
+        if !enough {
+            let problem = Diagnostic::error(
+                Code::Conflict,
+                format!(
+                    "`{cwd}` is a linked worktree or submodule of the repository `{common}`, which \
+                     the sandbox would not {}: git would fail in it",
+                    if writable { "let it write" } else { "show" }
+                ),
+            );
+            let key = if writable { "isolation.fs.write" } else { "isolation.fs.read" };
+            self.problems.push(problem.path("cwd").hint(format!("add {common} to {key}")));
+            return;
+        }
+        if default_overlays {
+            for below in ["hooks", "config"] {
+                let wanted = Wanted { source: &common, destination: &common, below, key: None };
+                self.overlay(cover, &wanted);
+            }
+        }
+    }
+
+    /// Where the repository of a cwd with a `.git` file keeps objects, refs, hooks and configuration.
+    fn common_directory(&self, cwd: &LexicalPath) -> Option<LexicalPath> {
+        let pointer = self.pointer(&cwd.child(".git").ok()?, "gitdir:")?;
+        let admin = self.existing_directory(&follow(cwd, &pointer)?)?;
+        match self.pointer(&admin.child("commondir").ok()?, "") {
+            Some(common) => self.existing_directory(&follow(&admin, &common)?),
+            None => Some(admin),
+        }
+    }
+
+    /// The path in the first line of a small regular file, after `prefix`.
+    fn pointer(&self, file: &LexicalPath, prefix: &str) -> Option<String> {
+        let seen = self.probe.resolve(file).ok()?;
+        seen.object.filter(|object| object.kind == FileKind::File)?;
+        let head = self.probe.head(&seen.path, POINTER_LIMIT).ok()?;
+        let text = std::str::from_utf8(&head).ok()?;
+        Some(text.lines().next()?.strip_prefix(prefix)?.trim().to_owned())
+    }
+
+    fn existing_directory(&self, path: &LexicalPath) -> Option<LexicalPath> {
+        let seen = self.probe.resolve(path).ok()?;
+        let directory = seen.object.is_some_and(|object| object.kind == FileKind::Directory);
+        directory.then_some(seen.path)
+    }
+}
+
+/// `pointer`, absolute or relative to `base`, which is free of links.
+fn follow(base: &LexicalPath, pointer: &str) -> Option<LexicalPath> {
+    if pointer.starts_with('/') {
+        return LexicalPath::absolute(pointer).ok();
+    }
+    pointer.split('/').try_fold(base.clone(), |path, component| match component {
+        "" | "." => Some(path),
+        ".." => path.parent(),
+        name => path.child(name).ok(),
+    })
+}

@@ -1,0 +1,192 @@
+//! One role on one machine in memory: what isolation tests start from.
+
+use camino::Utf8PathBuf;
+
+use crate::diagnostic::Diagnostic;
+use crate::id::{HarnessId, RoleName};
+use crate::isolation::forbidden::{ForbiddenInputs, ForbiddenList};
+use crate::isolation::resolve::{ResolveContext, resolve};
+use crate::isolation::{FsPath, IsolationBlock, IsolationPolicy, MountMode, SecretEntry};
+use crate::layout::{FleetLayout, Homes, RoleTrees};
+use crate::path::LexicalPath;
+use crate::port::PathProbe;
+
+use super::fakes::MemoryTree;
+
+/// The home of the account.
+pub const HOME: &str = "/home/u";
+/// The role under test; its sibling is `B`.
+pub const ROLE: &str = "A";
+/// The fleet user.
+pub const UID: u32 = 1000;
+
+/// A machine, a fleet and the isolation of role `A`. Change the parts, then resolve.
+#[derive(Debug, Clone)]
+pub struct Scene {
+    /// The file system.
+    pub tree: MemoryTree,
+    /// The homes.
+    pub homes: Homes,
+    /// Loaded config files.
+    pub config_files: Vec<Utf8PathBuf>,
+    /// `policy.forbid_paths`.
+    pub forbid_paths: Vec<LexicalPath>,
+    /// Relocated stores.
+    pub relocated: Vec<(String, LexicalPath)>,
+    /// Sockets of the session.
+    pub sockets: Vec<(String, LexicalPath)>,
+    /// fleet's own `PATH`.
+    pub path_dirs: Vec<LexicalPath>,
+    /// The working directory.
+    pub cwd: Option<LexicalPath>,
+    /// Its mode.
+    pub cwd_mode: MountMode,
+    /// Files of the launch closure.
+    pub closure: Vec<LexicalPath>,
+    /// The block.
+    pub block: IsolationBlock,
+    /// The fleet user.
+    pub uid: u32,
+}
+
+/// A path that the test knows to be plain; panics otherwise.
+pub fn path(text: &str) -> LexicalPath {
+    match LexicalPath::absolute(text) {
+        Ok(path) => path,
+        Err(error) => panic!("test path {text:?}: {error}"),
+    }
+}
+
+fn id<T: std::str::FromStr>(text: &str) -> T {
+    match text.parse() {
+        Ok(id) => id,
+        Err(_) => panic!("test id {text:?} is not valid"),
+    }
+}
+
+impl Default for Scene {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Scene {
+    /// A home with keys, a project and a few directories, and the trees of two roles.
+    pub fn new() -> Self {
+        let homes = Homes { fleet: HOME.into(), os: HOME.into(), passwd: None };
+        let mut tree = MemoryTree::new();
+        tree.dir_mode("/tmp", 0o1777).dir("/usr/bin").dir("/usr/lib").dir("/etc").dir("/run");
+        tree.file_mode("/usr/bin/bash", b"\x7fELF", 0o755).link("/bin", "usr/bin");
+        tree.link("/var/run", "/run").dir("/data").dir("/opt/tools");
+        tree.dir_mode(HOME, 0o750).dir_mode("/home/u/.ssh", 0o700);
+        tree.file_mode("/home/u/.ssh/id_ed25519", "key", 0o600);
+        tree.dir("/home/u/work").dir("/home/u/lib").file("/home/u/notes.txt", "notes");
+        tree.file("/home/u/fleet.yaml", "roles: {}");
+        let layout = FleetLayout::new(&homes.fleet);
+        for role in [ROLE, "B"] {
+            let trees = layout.role(&id(role));
+            for dir in trees.all() {
+                tree.dir_mode(dir.as_str(), 0o700);
+            }
+            tree.dir_mode(trees.harness_home(&Self::harness()).as_str(), 0o700);
+        }
+        Self {
+            tree,
+            config_files: vec![layout.base_config()],
+            homes,
+            forbid_paths: Vec::new(),
+            relocated: Vec::new(),
+            sockets: Vec::new(),
+            path_dirs: vec![path("/usr/bin")],
+            cwd: None,
+            cwd_mode: MountMode::ReadWrite,
+            closure: Vec::new(),
+            block: IsolationBlock::default(),
+            uid: UID,
+        }
+    }
+
+    fn harness() -> HarnessId {
+        id("command")
+    }
+
+    /// The layout of the fleet.
+    pub fn layout(&self) -> FleetLayout {
+        FleetLayout::new(&self.homes.fleet)
+    }
+
+    /// The trees of role `A`.
+    pub fn trees(&self) -> RoleTrees {
+        self.layout().role(&id::<RoleName>(ROLE))
+    }
+
+    /// Sets the working directory.
+    pub fn cwd(&mut self, text: &str) -> &mut Self {
+        self.cwd = Some(path(text));
+        self
+    }
+
+    /// Adds to `fs.read`.
+    pub fn read(&mut self, text: &str) -> &mut Self {
+        self.block.fs_read.push(FsPath { written: text.to_owned(), path: path(text) });
+        self
+    }
+
+    /// Adds to `fs.write`.
+    pub fn write(&mut self, text: &str) -> &mut Self {
+        self.block.fs_write.push(FsPath { written: text.to_owned(), path: path(text) });
+        self
+    }
+
+    /// Adds to `secrets`.
+    pub fn secret(&mut self, from: &str, to: &str) -> &mut Self {
+        let entry = SecretEntry { from: path(from), to: path(to), map_form: false };
+        self.block.secrets.push(entry);
+        self
+    }
+
+    /// The list of forbidden paths, looked at through `probe`.
+    pub fn forbidden_by(&self, probe: &dyn PathProbe) -> ForbiddenList {
+        let layout = self.layout();
+        let inputs = ForbiddenInputs {
+            homes: &self.homes,
+            state_root: layout.root().to_owned(),
+            config_files: self.config_files.clone(),
+            drop_in_dir: layout.drop_in_dir(),
+            forbid_paths: self.forbid_paths.clone(),
+            relocated: self.relocated.clone(),
+            sockets: self.sockets.clone(),
+            path_dirs: self.path_dirs.clone(),
+            binary: None,
+            uid: self.uid,
+        };
+        ForbiddenList::build(&inputs, probe)
+    }
+
+    /// The list of forbidden paths.
+    pub fn forbidden(&self) -> ForbiddenList {
+        self.forbidden_by(&self.tree)
+    }
+
+    /// Resolves, looking through `probe`.
+    pub fn resolve_by(&self, probe: &dyn PathProbe) -> Result<IsolationPolicy, Vec<Diagnostic>> {
+        let trees = self.trees();
+        let forbidden = self.forbidden_by(probe);
+        let context = ResolveContext {
+            trees: &trees,
+            harness_home: &trees.harness_home(&Self::harness()),
+            cwd: self.cwd.as_ref(),
+            cwd_mode: self.cwd_mode,
+            homes: &self.homes,
+            forbidden: &forbidden,
+            launch_closure: &self.closure,
+            uid: self.uid,
+        };
+        resolve(&self.block, &context, probe)
+    }
+
+    /// Resolves.
+    pub fn resolve(&self) -> Result<IsolationPolicy, Vec<Diagnostic>> {
+        self.resolve_by(&self.tree)
+    }
+}

@@ -1,0 +1,4 @@
+mod closure;
+mod isolation;
+mod select;
+mod weakness;

@@ -1,0 +1,118 @@
+//! Selection and degraded starts (01 §2.10), D7–D9 and A12.
+
+use fleet_core::isolation::select::{Fallback, candidates, fallback};
+use fleet_core::isolation::{
+    Backend, BackendName, FsPath, IsolationBlock, NetworkMode, OnUnavailable, SecretEntry,
+};
+use fleet_core::permissions::{Approval, Filesystem, Permissions};
+use fleet_core::port::ProbeFailure;
+use fleet_core::test_support::scene::path;
+
+fn missing() -> Vec<(BackendName, ProbeFailure)> {
+    let failure = ProbeFailure::Missing { program: "bwrap".to_owned(), hint: "install it" };
+    vec![(BackendName::Bubblewrap, failure)]
+}
+
+fn block(on_unavailable: Option<OnUnavailable>) -> IsolationBlock {
+    IsolationBlock { network: Some(NetworkMode::Allow), on_unavailable, ..Default::default() }
+}
+
+fn starts(block: &IsolationBlock, permissions: &Permissions, uid: u32) -> bool {
+    match fallback(block, permissions, uid, &missing()) {
+        Fallback::Unisolated { message } => {
+            assert!(message.contains("UN-ISOLATED") && message.contains("bwrap"), "{message}");
+            true
+        }
+        Fallback::Refuse { message } => {
+            assert!(message.contains("not started") && message.contains("bwrap"), "{message}");
+            false
+        }
+    }
+}
+
+#[test]
+fn candidates_follow_the_backend_as_written() {
+    for (backend, expected) in [
+        (Backend::Auto, vec![BackendName::Bubblewrap]),
+        (Backend::Bubblewrap, vec![BackendName::Bubblewrap]),
+        (Backend::None, vec![BackendName::None]),
+        (Backend::Landlock, vec![]),
+        (Backend::Podman, vec![]),
+    ] {
+        let block = IsolationBlock { backend, ..Default::default() };
+        assert_eq!(candidates(&block), expected, "{backend}");
+    }
+}
+
+#[test]
+fn p16_strict_refuses_whatever_the_role_has_and_written_warn_starts() {
+    for stakes in stakes() {
+        let mut one = block(Some(OnUnavailable::Strict));
+        let mut permissions = Permissions::default();
+        stakes(&mut one, &mut permissions);
+        assert!(!starts(&one, &permissions, 1000));
+        one.on_unavailable = Some(OnUnavailable::Warn);
+        assert!(starts(&one, &permissions, 1000));
+        one.on_unavailable = None;
+        assert!(!starts(&one, &permissions, 1000), "a default never gives up what is at stake");
+    }
+}
+
+type Stake = fn(&mut IsolationBlock, &mut Permissions);
+
+fn stakes() -> [Stake; 4] {
+    [
+        |block, _| {
+            let to = path("/run/secrets/x");
+            block.secrets.push(SecretEntry { from: path("/s"), to, map_form: false });
+        },
+        |block, _| block.fs_write.push(FsPath { written: "/w".to_owned(), path: path("/w") }),
+        |block, _| block.network = Some(NetworkMode::Deny),
+        |_, permissions| permissions.approval = Approval::Allow,
+    ]
+}
+
+#[test]
+fn a_defaulted_warn_starts_a_role_with_nothing_at_stake() {
+    assert!(starts(&block(None), &Permissions::default(), 1000));
+}
+
+#[test]
+fn p15_a_start_without_isolation_is_never_silent() {
+    let Fallback::Unisolated { message } =
+        fallback(&block(None), &Permissions::default(), 1000, &missing())
+    else {
+        panic!("starts");
+    };
+    assert!(message.contains("`bwrap` was not found"), "{message}");
+}
+
+#[test]
+fn a12_a_network_that_cannot_be_enforced_is_never_open() {
+    let warn = Some(OnUnavailable::Warn);
+    for network in [None, Some(NetworkMode::Broker), Some(NetworkMode::Allowlist)] {
+        let one = IsolationBlock { network, ..block(warn) };
+        assert!(!starts(&one, &Permissions::default(), 1000), "{network:?}");
+    }
+    let cannot = ProbeFailure::CannotEnforce {
+        backend: BackendName::Bubblewrap,
+        what: "network: deny".to_owned(),
+    };
+    let one = IsolationBlock { network: Some(NetworkMode::Deny), ..block(warn) };
+    let answer =
+        fallback(&one, &Permissions::default(), 1000, &[(BackendName::Bubblewrap, cannot)]);
+    assert!(matches!(answer, Fallback::Refuse { .. }), "{answer:?}");
+}
+
+#[test]
+fn as_root_unbounded_permissions_need_isolation() {
+    let unbounded = Permissions {
+        approval: Approval::Allow,
+        filesystem: Filesystem::Unrestricted,
+        ..Permissions::default()
+    };
+    let one = block(Some(OnUnavailable::Warn));
+    assert!(!starts(&one, &unbounded, 0));
+    assert!(starts(&one, &unbounded, 1000));
+    assert!(starts(&one, &Permissions { approval: Approval::Auto, ..unbounded }, 0));
+}

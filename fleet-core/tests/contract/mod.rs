@@ -1,0 +1,1 @@
+mod path_probe;

@@ -1,0 +1,2 @@
+pub(crate) mod forbidden;
+pub(crate) mod resolve;
