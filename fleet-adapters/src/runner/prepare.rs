@@ -277,7 +277,7 @@ impl Attempt<'_> {
                 Err(failure) => failures.push((name, failure)),
             }
         }
-        let (permissions, uid) = (&self.role.permissions, self.runtime.world.uid);
+        let (permissions, uid) = (self.role.permissions, self.runtime.world.uid);
         match fallback(block, permissions, uid, &failures) {
             Fallback::Refuse { message } => Err(Refused::new(message)),
             Fallback::Unisolated { message } => {

@@ -225,7 +225,7 @@ impl Draft {
         }
         for home in &homes {
             for group in tiers::BELOW_HOME {
-                draft.join_all(home, group, |path| Some(path));
+                draft.join_all(home, group, Some);
             }
             for file in tiers::KEY_FILES {
                 draft.join(Tier::NoExposure, home, file, "keys and credentials");

@@ -84,8 +84,8 @@ pub fn resolve(
     context: &ResolveContext<'_>,
     probe: &dyn PathProbe,
 ) -> Result<IsolationPolicy, Vec<Diagnostic>> {
-    let home = lexical(&context.homes.os).map_err(|problem| vec![problem])?;
-    let state = lexical(&context.trees.state).map_err(|problem| vec![problem])?;
+    let home = lexical(&context.homes.os).map_err(|problem| vec![*problem])?;
+    let state = lexical(&context.trees.state).map_err(|problem| vec![*problem])?;
     if block.backend == Backend::None {
         let cwd = context.cwd.cloned().unwrap_or(state);
         return Ok(policy(block, cwd, home));
@@ -168,11 +168,12 @@ fn tmpfs(home: &LexicalPath) -> Vec<Tmpfs> {
     all
 }
 
-fn lexical(path: &Utf8Path) -> Result<LexicalPath, Diagnostic> {
+fn lexical(path: &Utf8Path) -> Result<LexicalPath, Box<Diagnostic>> {
     LexicalPath::absolute(path.as_str()).map_err(|error| {
-        Diagnostic::error(Code::InvalidValue, error.to_string())
+        let problem = Diagnostic::error(Code::InvalidValue, error.to_string())
             .path("isolation")
-            .found(path.as_str())
+            .found(path.as_str());
+        Box::new(problem)
     })
 }
 

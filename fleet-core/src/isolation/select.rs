@@ -40,7 +40,7 @@ pub fn candidates(block: &IsolationBlock) -> Vec<BackendName> {
 /// and so are modes that no backend of this build enforces.
 pub fn fallback(
     block: &IsolationBlock,
-    permissions: &Permissions,
+    permissions: Permissions,
     uid: u32,
     failures: &[(BackendName, ProbeFailure)],
 ) -> Fallback {
@@ -67,7 +67,7 @@ fn reason(block: &IsolationBlock, failures: &[(BackendName, ProbeFailure)]) -> S
 /// The rule that forbids an un-isolated start, if one does.
 fn refusal(
     block: &IsolationBlock,
-    permissions: &Permissions,
+    permissions: Permissions,
     uid: u32,
     failures: &[(BackendName, ProbeFailure)],
 ) -> Option<String> {
@@ -102,7 +102,7 @@ fn refusal(
 }
 
 /// What makes a defaulted `warn` refuse.
-fn at_stake(block: &IsolationBlock, permissions: &Permissions) -> Vec<String> {
+fn at_stake(block: &IsolationBlock, permissions: Permissions) -> Vec<String> {
     let network = block.network();
     let held = [
         (!block.secrets.is_empty(), "`secrets`".to_owned()),

@@ -49,7 +49,10 @@ pub struct Scene {
     pub uid: u32,
 }
 
-/// A path that the test knows to be plain; panics otherwise.
+/// A path that the test knows to be plain.
+///
+/// # Panics
+/// If it is not.
 pub fn path(text: &str) -> LexicalPath {
     match LexicalPath::absolute(text) {
         Ok(path) => path,
@@ -58,10 +61,8 @@ pub fn path(text: &str) -> LexicalPath {
 }
 
 fn id<T: std::str::FromStr>(text: &str) -> T {
-    match text.parse() {
-        Ok(id) => id,
-        Err(_) => panic!("test id {text:?} is not valid"),
-    }
+    let Ok(id) = text.parse() else { panic!("test id {text:?} is not valid") };
+    id
 }
 
 impl Default for Scene {

@@ -304,7 +304,7 @@ fn a_fleet_home_behind_a_link_works() {
 #[test]
 fn equal_mounts_are_kept_once_and_unequal_ones_are_named() {
     let policy = accepted(|s| {
-        no(s.cwd("/home/u/work").write("/home/u/work").read("/home/u/lib").read("/home/u/lib"))
+        s.cwd("/home/u/work").write("/home/u/work").read("/home/u/lib").read("/home/u/lib");
     });
     assert_eq!(policy.mounts.iter().filter(|m| m.source == path("/home/u/work")).count(), 1);
     assert_eq!(policy.mounts.iter().filter(|m| m.source == path("/home/u/lib")).count(), 1);
@@ -336,6 +336,80 @@ fn the_working_directory_is_read_only_when_asked() {
         "isolation.fs.write[0]",
         &["mounted twice"],
     );
+}
+
+#[test]
+fn policy_paths_and_directories_on_path_are_guarded() {
+    refused(
+        |s| {
+            s.forbid_paths = vec![path("/data/private")];
+            s.read("/data");
+        },
+        "isolation.fs.read[0]",
+        &["would expose", "`/data/private` (listed in `policy.forbid_paths`)"],
+    );
+    let on_path = |s: &mut Scene| s.path_dirs = vec![path("/home/u/work/bin"), LexicalPath::root()];
+    refused(
+        |s| {
+            on_path(s);
+            s.cwd("/home/u/work");
+        },
+        "cwd",
+        &["`/home/u/work/bin`, which no role may write (a directory of fleet's own PATH)"],
+    );
+    accepted(|s| {
+        on_path(s);
+        s.read("/home/u/work/bin");
+    });
+}
+
+#[test]
+fn the_home_of_root_is_no_system_directory() {
+    let as_root = |s: &mut Scene| {
+        s.tree.dir("/root/project");
+        s.homes.os = "/root".into();
+        s.cwd("/root/project");
+    };
+    refused(|s| no(s.cwd("/root/project")), "cwd", &["part of the system"]);
+    accepted(as_root);
+    refused(
+        |s| {
+            as_root(s);
+            s.read("/root/.ssh");
+        },
+        "isolation.fs.read[0]",
+        &["keys and credentials"],
+    );
+    refused(|s| s.homes.os = "/".into(), "isolation", &["HOME is `/`"]);
+}
+
+#[test]
+fn what_cannot_be_judged_is_refused() {
+    refused(
+        |s| {
+            s.tree.deny("/data/closed");
+            s.read("/data/closed/x");
+        },
+        "isolation.fs.read[0]",
+        &["source `/data/closed/x` cannot be judged: no permission"],
+    );
+    let problems = scene(|s| {
+        s.config_files.push("relative.yaml".into());
+        s.read("/home/u/lib");
+    })
+    .resolve()
+    .expect_err("a list with a hole");
+    assert!(problems.iter().all(|problem| problem.message.contains("`relative.yaml`")));
+}
+
+#[test]
+fn below_usr_only_what_is_there_or_owned() {
+    let below = |s: &mut Scene, uid| {
+        s.tree.set_uid(uid).dir("/usr/src/mine");
+        s.cwd("/usr/src/mine");
+    };
+    accepted(|s| below(s, 1000));
+    refused(|s| below(s, 7), "cwd", &["is inside the protected path `/usr`"]);
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn block(on_unavailable: Option<OnUnavailable>) -> IsolationBlock {
     IsolationBlock { network: Some(NetworkMode::Allow), on_unavailable, ..Default::default() }
 }
 
-fn starts(block: &IsolationBlock, permissions: &Permissions, uid: u32) -> bool {
+fn starts(block: &IsolationBlock, permissions: Permissions, uid: u32) -> bool {
     match fallback(block, permissions, uid, &missing()) {
         Fallback::Unisolated { message } => {
             assert!(message.contains("UN-ISOLATED") && message.contains("bwrap"), "{message}");
@@ -50,11 +50,11 @@ fn p16_strict_refuses_whatever_the_role_has_and_written_warn_starts() {
         let mut one = block(Some(OnUnavailable::Strict));
         let mut permissions = Permissions::default();
         stakes(&mut one, &mut permissions);
-        assert!(!starts(&one, &permissions, 1000));
+        assert!(!starts(&one, permissions, 1000));
         one.on_unavailable = Some(OnUnavailable::Warn);
-        assert!(starts(&one, &permissions, 1000));
+        assert!(starts(&one, permissions, 1000));
         one.on_unavailable = None;
-        assert!(!starts(&one, &permissions, 1000), "a default never gives up what is at stake");
+        assert!(!starts(&one, permissions, 1000), "a default never gives up what is at stake");
     }
 }
 
@@ -74,13 +74,13 @@ fn stakes() -> [Stake; 4] {
 
 #[test]
 fn a_defaulted_warn_starts_a_role_with_nothing_at_stake() {
-    assert!(starts(&block(None), &Permissions::default(), 1000));
+    assert!(starts(&block(None), Permissions::default(), 1000));
 }
 
 #[test]
 fn p15_a_start_without_isolation_is_never_silent() {
     let Fallback::Unisolated { message } =
-        fallback(&block(None), &Permissions::default(), 1000, &missing())
+        fallback(&block(None), Permissions::default(), 1000, &missing())
     else {
         panic!("starts");
     };
@@ -92,15 +92,14 @@ fn a12_a_network_that_cannot_be_enforced_is_never_open() {
     let warn = Some(OnUnavailable::Warn);
     for network in [None, Some(NetworkMode::Broker), Some(NetworkMode::Allowlist)] {
         let one = IsolationBlock { network, ..block(warn) };
-        assert!(!starts(&one, &Permissions::default(), 1000), "{network:?}");
+        assert!(!starts(&one, Permissions::default(), 1000), "{network:?}");
     }
     let cannot = ProbeFailure::CannotEnforce {
         backend: BackendName::Bubblewrap,
         what: "network: deny".to_owned(),
     };
     let one = IsolationBlock { network: Some(NetworkMode::Deny), ..block(warn) };
-    let answer =
-        fallback(&one, &Permissions::default(), 1000, &[(BackendName::Bubblewrap, cannot)]);
+    let answer = fallback(&one, Permissions::default(), 1000, &[(BackendName::Bubblewrap, cannot)]);
     assert!(matches!(answer, Fallback::Refuse { .. }), "{answer:?}");
 }
 
@@ -112,7 +111,7 @@ fn as_root_unbounded_permissions_need_isolation() {
         ..Permissions::default()
     };
     let one = block(Some(OnUnavailable::Warn));
-    assert!(!starts(&one, &unbounded, 0));
-    assert!(starts(&one, &unbounded, 1000));
-    assert!(starts(&one, &Permissions { approval: Approval::Auto, ..unbounded }, 0));
+    assert!(!starts(&one, unbounded, 0));
+    assert!(starts(&one, unbounded, 1000));
+    assert!(starts(&one, Permissions { approval: Approval::Auto, ..unbounded }, 0));
 }

@@ -146,10 +146,11 @@ fn touches(protected: &[(LexicalPath, bool)], draft: &Draft) -> Option<Diagnosti
 
 /// A problem of a mount's destination.
 pub(super) fn refusal(draft: &Draft, what: &str) -> Diagnostic {
-    let mut message = format!("destination `{}`", draft.mount.destination);
-    if draft.written != draft.mount.destination.as_str() {
-        message.push_str(&format!(" (written `{}`)", draft.written.escape_debug()));
-    }
-    Diagnostic::error(Code::ForbiddenMount, format!("{message} {what}"))
-        .path(draft.mount.origin.key())
+    let destination = &draft.mount.destination;
+    let message = if draft.written == destination.as_str() {
+        format!("destination `{destination}` {what}")
+    } else {
+        format!("destination `{destination}` (written `{}`) {what}", draft.written.escape_debug())
+    };
+    Diagnostic::error(Code::ForbiddenMount, message).path(draft.mount.origin.key())
 }

@@ -25,7 +25,7 @@ impl Work<'_> {
             let place = match lexical(path) {
                 Ok(place) => place,
                 Err(problem) => {
-                    self.problems.push(problem);
+                    self.problems.push(*problem);
                     continue;
                 }
             };

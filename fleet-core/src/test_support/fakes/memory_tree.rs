@@ -99,6 +99,9 @@ impl MemoryTree {
     }
 
     /// Makes a socket, FIFO or device.
+    ///
+    /// # Panics
+    /// If `kind` is none of these.
     pub fn special(&mut self, path: &str, kind: FileKind) -> &mut Self {
         assert!(!matches!(kind, FileKind::File | FileKind::Directory), "not special: {kind:?}");
         self.insert(path, Content::Other(kind), 0o600)
@@ -141,6 +144,25 @@ impl MemoryTree {
         let (parent, name) = self.place(path);
         self.entries(parent).remove(&name);
         self
+    }
+
+    /// Every object at and below `path`, mount points entered, links not followed.
+    pub fn reachable(&self, path: &LexicalPath) -> Vec<(LexicalPath, FileIdentity)> {
+        let mut found = Vec::new();
+        let mut todo = vec![(path.clone(), self.lookup(path))];
+        while let Some((place, node)) = todo.pop() {
+            let Some(node) = node else { continue };
+            found.push((place.clone(), Self::identity(node)));
+            let Content::Directory(entries) = &self.nodes[node].content else { continue };
+            for name in entries.keys() {
+                if let Ok(below) = place.child(name) {
+                    let node = self.step(&below, node, name);
+                    let link = |node: &usize| matches!(self.nodes[*node].content, Content::Link(_));
+                    todo.push((below, node.filter(|node| !link(node))));
+                }
+            }
+        }
+        found
     }
 
     fn insert(&mut self, path: &str, content: Content, mode: u32) -> &mut Self {
@@ -187,19 +209,18 @@ impl MemoryTree {
         let (mut here, mut at) = (LexicalPath::root(), 0);
         for component in resolved.components() {
             here = absolute(&format!("{}/{component}", here.as_str().trim_end_matches('/')));
-            at = match self.step(&here, at, component) {
-                Some(node) => node,
-                None => {
-                    self.nodes.push(Node {
-                        content: Content::Directory(BTreeMap::new()),
-                        uid: self.uid,
-                        mode: 0o755,
-                        links: 1,
-                    });
-                    let node = self.nodes.len() - 1;
-                    self.entries(at).insert(component.to_owned(), node);
-                    node
-                }
+            at = if let Some(node) = self.step(&here, at, component) {
+                node
+            } else {
+                self.nodes.push(Node {
+                    content: Content::Directory(BTreeMap::new()),
+                    uid: self.uid,
+                    mode: 0o755,
+                    links: 1,
+                });
+                let node = self.nodes.len() - 1;
+                self.entries(at).insert(component.to_owned(), node);
+                node
             };
         }
         self.entries(at);
