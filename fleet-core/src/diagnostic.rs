@@ -1,5 +1,6 @@
 //! Problems found in a fleet file, collected rather than thrown at the first.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::Serialize;
@@ -98,7 +99,7 @@ impl fmt::Display for Place {
 }
 
 /// One problem. Prints as one line:
-/// `FILE:LINE:COL: role 'NAME': PATH: WHAT (got FOUND; allowed: A, B, C) — HINT`.
+/// `FILE:LINE:COL: role 'NAME': PATH: WHAT (got FOUND; allowed: A, B, C); HINT`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnostic {
@@ -240,51 +241,96 @@ impl fmt::Display for Diagnostic {
     }
 }
 
+/// Problems kept by one [`Sink`]; the rest is only counted, so that a hostile file cannot fill the
+/// memory with messages.
+const MAX_PROBLEMS: usize = 2000;
+
 /// Collects problems of one load.
 #[derive(Debug, Default)]
 pub struct Sink {
     found: Vec<Diagnostic>,
+    /// Positions in `found` by kind and place, so that looking for an equal one stays cheap.
+    seen: HashMap<(Code, u32, u32), Vec<usize>>,
+    errors: bool,
+    left_out: usize,
 }
 
 impl Sink {
-    /// Adds a problem, unless one of the same kind is already noted at the same place and path.
+    /// Adds a problem, unless the same one is already noted.
     pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.errors |= diagnostic.severity == Severity::Error;
+        let (line, column) =
+            diagnostic.place.as_ref().map_or((0, 0), |place| (place.line, place.column));
+        let near = self.seen.entry((diagnostic.code, line, column)).or_default();
         let same = |other: &Diagnostic| {
-            other.code == diagnostic.code
-                && other.place == diagnostic.place
+            other.place == diagnostic.place
                 && other.path == diagnostic.path
                 && other.role == diagnostic.role
                 && other.message == diagnostic.message
         };
-        if !self.found.iter().any(same) {
-            self.found.push(diagnostic);
+        if near.iter().any(|&index| same(&self.found[index])) {
+            return;
         }
+        if self.found.len() == MAX_PROBLEMS {
+            self.left_out += 1;
+            return;
+        }
+        near.push(self.found.len());
+        self.found.push(diagnostic);
+    }
+
+    /// Whether the next problem will only be counted, so that there is no need to word it.
+    pub(crate) fn is_full(&self) -> bool {
+        self.found.len() == MAX_PROBLEMS
+    }
+
+    /// Counts an error that nobody worded.
+    pub(crate) fn leave_out_error(&mut self) {
+        self.errors = true;
+        self.left_out += 1;
     }
 
     /// Whether an error was found.
     pub fn has_errors(&self) -> bool {
-        self.found.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+        self.errors
     }
 
-    /// All problems, ordered by file, line and column. The order of `files` is kept.
-    pub fn finish(mut self, files: &[String]) -> Vec<Diagnostic> {
-        let rank = |diagnostic: &Diagnostic| {
+    /// All problems, ordered by file, line and column; files in the order of `files`. Of very many
+    /// problems the first 2000 are kept and the rest is counted in a last one.
+    pub fn finish(self, files: &[String]) -> Vec<Diagnostic> {
+        let ranks: HashMap<&str, usize> =
+            files.iter().enumerate().map(|(rank, file)| (file.as_str(), rank)).collect();
+        let mut found = self.found;
+        found.sort_by_cached_key(|diagnostic| {
             diagnostic.place.as_ref().map(|place| {
-                let file = files.iter().position(|file| *file == place.file);
-                (file.unwrap_or(files.len()), place.line, place.column)
+                let rank = ranks.get(place.file.as_str()).copied().unwrap_or(files.len());
+                (rank, place.line, place.column)
             })
-        };
-        self.found.sort_by_key(rank);
-        self.found
+        });
+        if self.left_out > 0 {
+            let message = format!("{} more problems are not listed", self.left_out);
+            found.push(Diagnostic::new(
+                Code::Limit,
+                if self.errors { Severity::Error } else { Severity::Warning },
+                message,
+            ));
+        }
+        found
     }
 }
 
 /// The candidate nearest to `word` at an edit distance of at most two (adjacent transposition counts
-/// one), case ignored; the first of equals.
+/// one), case ignored; the first of equals. Looks at 1000 candidates at most, and at no word longer
+/// than 100 bytes: a hostile file must not make this slow.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() > 100 {
+        return None;
+    }
     let lower = word.to_lowercase();
     candidates
         .into_iter()
+        .take(1000)
+        .filter(|candidate| candidate.len() <= 110)
         .map(|candidate| (edit_distance(&lower, &candidate.to_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= 2 && *distance < candidate.chars().count())
         .min_by_key(|(distance, _)| *distance)
@@ -337,6 +383,39 @@ mod tests {
             diagnostic.to_string(),
             "fleet.yaml:3:5: role 'A': identty: unknown key (allowed: cwd, identity); did you mean `identity`?"
         );
+    }
+
+    fn at_line(line: u32) -> Diagnostic {
+        Diagnostic::warning(Code::Anchor, "anchor").at(Place { file: "f".into(), line, column: 1 })
+    }
+
+    #[test]
+    fn equal_problems_are_kept_once_and_sorted_by_place() {
+        let mut sink = Sink::default();
+        for line in [3, 1, 3, 2] {
+            sink.push(at_line(line));
+        }
+        let lines: Vec<u32> = sink
+            .finish(&["f".to_owned()])
+            .iter()
+            .map(|found| found.place.as_ref().expect("a place").line)
+            .collect();
+        assert_eq!(lines, [1, 2, 3]);
+    }
+
+    #[test]
+    fn problems_beyond_the_limit_are_counted_and_an_error_among_them_stays_an_error() {
+        let mut sink = Sink::default();
+        for line in 0..2010 {
+            sink.push(at_line(line));
+        }
+        sink.push(Diagnostic::error(Code::Syntax, "bad"));
+        assert!(sink.has_errors());
+        let found = sink.finish(&[]);
+        assert_eq!(found.len(), 2001);
+        let last = found.last().expect("a last one");
+        assert_eq!(last.severity, Severity::Error);
+        assert!(last.message.starts_with("11 more"), "{last}");
     }
 
     #[test]

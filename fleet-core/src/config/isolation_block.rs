@@ -1,1 +1,501 @@
-//! (being written)
+//! The `isolation:` block (01 §2.1, §2.4): its shape and its own rules. Whether a path is forbidden
+//! is not judged here, only whether its text can name a path at all.
+
+use super::decode::{Cursor, Cx, Field, LARGEST};
+use super::keys::{FS, ISOLATION, RESOURCES, SECRET};
+use super::model::Unavailable;
+use super::scalar::Core;
+use super::tree::Value;
+use super::unavailable::not_built;
+use crate::diagnostic::Code;
+use crate::isolation::{
+    Backend, Cpu, FsPath, IsolationBlock, MemoryBytes, NetworkMode, OnUnavailable, Resources,
+    SecretEntry, SystemView,
+};
+use crate::path::LexicalPath;
+
+const LEAST_MEMORY: u64 = 64 * 1024 * 1024;
+const LEAST_PIDS: u64 = 16;
+const MOST_PIDS: u64 = 4_194_304;
+
+/// A block with what this build cannot serve of it.
+#[derive(Debug, Clone)]
+pub(super) struct IsolationLayer {
+    pub(super) block: IsolationBlock,
+    pub(super) unavailable: Vec<Unavailable>,
+}
+
+/// Reads a block. Every problem of it is reported.
+pub(super) fn decode(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<IsolationLayer> {
+    if field.node.is_null() {
+        field.report(cx, Code::WrongType, "is empty", |it| {
+            it.hint(
+                "write `{}` for the default sandbox or `{backend: none}` for no sandbox, on purpose",
+            )
+        });
+        return None;
+    }
+    let cursor = field.cursor(cx, ISOLATION)?;
+    let defaults = IsolationBlock::default();
+    let fs = cursor.opt("fs").and_then(|fs| fs.cursor(cx, FS));
+    let paths = |key: &str, cx: &mut Cx<'_>| {
+        fs.as_ref().and_then(|fs| fs.opt(key)).map(|list| fs_paths(list, cx)).unwrap_or_default()
+    };
+    let block = IsolationBlock {
+        backend: cursor
+            .opt("backend")
+            .and_then(|it| it.word(cx, Backend::WORDS, Backend::from_word))
+            .unwrap_or(defaults.backend),
+        on_unavailable: cursor
+            .opt("on_unavailable")
+            .and_then(|it| it.word(cx, OnUnavailable::WORDS, OnUnavailable::from_word)),
+        network: cursor
+            .opt("network")
+            .and_then(|it| it.word(cx, NetworkMode::WORDS, NetworkMode::from_word)),
+        allow_hosts: cursor.opt("allow_hosts").map(|it| hosts(it, cx)).unwrap_or_default(),
+        fs_read: paths("read", cx),
+        fs_write: paths("write", cx),
+        resources: cursor.opt("resources").and_then(|it| resources(it, cx)).unwrap_or_default(),
+        secrets: cursor.opt("secrets").map(|it| secrets(it, cx)).unwrap_or_default(),
+        protect: cursor.opt("protect").and_then(|it| protected(it, cx)),
+        system: cursor
+            .opt("system")
+            .and_then(|it| it.word(cx, SystemView::WORDS, SystemView::from_word))
+            .unwrap_or(defaults.system),
+        nested_sandbox: cursor
+            .opt("nested_sandbox")
+            .and_then(|it| it.boolean(cx))
+            .unwrap_or(defaults.nested_sandbox),
+        image: cursor.opt("image").and_then(|it| image(it, cx)),
+    };
+    conflicts(&cursor, &block, cx);
+    let unavailable = unavailable(&cursor, &block, cx);
+    Some(IsolationLayer { block, unavailable })
+}
+
+/// Keys that contradict each other.
+fn conflicts(cursor: &Cursor<'_, '_>, block: &IsolationBlock, cx: &mut Cx<'_>) {
+    if let Some(hosts) = cursor.opt("allow_hosts")
+        && !matches!(block.network(), NetworkMode::Broker | NetworkMode::Allowlist)
+    {
+        let message = format!("has no effect with `network: {}`", block.network());
+        hosts.report(cx, Code::Conflict, message, |it| {
+            it.hint("leave it out, or write `network: allowlist`")
+        });
+    }
+    if block.network == Some(NetworkMode::Allowlist)
+        && cursor.opt("allow_hosts").is_none_or(|hosts| hosts.is_empty_list())
+        && let Some(network) = cursor.opt("network")
+    {
+        network.report(cx, Code::Conflict, "`allowlist` needs a list of hosts", |it| {
+            it.hint("write `allow_hosts`, or `network: deny`")
+        });
+    }
+    if let Some(image) = cursor.opt("image")
+        && block.backend != Backend::Podman
+    {
+        image.report(cx, Code::Conflict, "is for `backend: podman` only", |it| it);
+    }
+    let idle: Vec<String> = cursor
+        .written()
+        .filter(|key| !matches!(*key, "backend" | "on_unavailable"))
+        .map(|key| format!("`{key}`"))
+        .collect();
+    if block.backend == Backend::None && !idle.is_empty() {
+        let message =
+            format!("`backend: none` enforces nothing: {} has no effect", idle.join(", "));
+        cursor.field.warn(cx, Code::Conflict, &message, "leave it out, or choose another backend");
+    }
+}
+
+/// What was written, or promised by default, and is not in this build.
+fn unavailable(cursor: &Cursor<'_, '_>, block: &IsolationBlock, cx: &Cx<'_>) -> Vec<Unavailable> {
+    let mut list = Vec::new();
+    let mut add = |key: &str, what: &str, instead: &str| {
+        let place = cursor.opt(key).map(|field| cx.place(field.at));
+        list.push(not_built(&format!("isolation.{key}"), what, instead, place));
+    };
+    match block.backend {
+        Backend::Podman | Backend::Landlock => {
+            let what = format!("the backend `{}`", block.backend);
+            add("backend", &what, "write `backend: bubblewrap` or leave `backend` out");
+        }
+        Backend::Auto | Backend::Bubblewrap | Backend::None => {}
+    }
+    match block.network {
+        Some(mode @ (NetworkMode::Broker | NetworkMode::Allowlist)) => {
+            add("network", &format!("`network: {mode}`"), NETWORK_INSTEAD);
+        }
+        None if block.backend != Backend::None => {
+            add("network", "the default `network: broker`", NETWORK_INSTEAD);
+        }
+        None | Some(NetworkMode::Deny | NetworkMode::Allow) => {}
+    }
+    if !block.allow_hosts.is_empty() {
+        add("allow_hosts", "a list of allowed hosts", "leave `allow_hosts` out");
+    }
+    if block.resources != Resources::default() {
+        add("resources", "capping resources", "leave `resources` out");
+    }
+    if block.image.is_some() {
+        add("image", "a container image", "leave `image` out and write `backend: bubblewrap`");
+    }
+    if block.nested_sandbox {
+        add("nested_sandbox", "a sandbox inside the sandbox", "leave `nested_sandbox` out");
+    }
+    list
+}
+
+const NETWORK_INSTEAD: &str = "write `network: deny` or `network: allow`";
+
+/// A path through the lexical gate.
+pub(super) fn lexical(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<FsPath> {
+    let text = field.text(cx)?;
+    match LexicalPath::parse(text, cx.options.home) {
+        Ok(path) => Some(FsPath { written: text.to_owned(), path }),
+        Err(error) => {
+            field.reject(cx, Code::InvalidValue, error.to_string(), |it| it);
+            None
+        }
+    }
+}
+
+fn fs_paths(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Vec<FsPath> {
+    let items = field.items(cx).unwrap_or_default();
+    let mut paths = Vec::with_capacity(items.len());
+    for (index, node) in items.iter().enumerate() {
+        paths.extend(lexical(field.item(index, node), cx));
+    }
+    paths
+}
+
+fn protected(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Vec<String>> {
+    let mut paths: Vec<String> = Vec::new();
+    for (index, node) in field.items(cx)?.iter().enumerate() {
+        let item = field.item(index, node);
+        let Some(text) = item.text(cx) else { continue };
+        let below = LexicalPath::absolute(&format!("/{text}"));
+        let relative = !text.is_empty() && !text.starts_with(['/', '~']);
+        match below {
+            Ok(path) if relative => {
+                let path = path.as_str().trim_start_matches('/').to_owned();
+                if !paths.contains(&path) {
+                    paths.push(path);
+                }
+            }
+            _ => item.reject(cx, Code::InvalidValue, "must be a plain path below `cwd`", |it| {
+                it.hint("write it relative, without `.` and `..`, for example `.git/hooks`")
+            }),
+        }
+    }
+    Some(paths)
+}
+
+fn hosts(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Vec<String> {
+    let mut hosts: Vec<String> = Vec::new();
+    for (index, node) in field.items(cx).unwrap_or_default().iter().enumerate() {
+        let item = field.item(index, node);
+        let Some(text) = item.text(cx) else { continue };
+        if !is_host(text) {
+            item.reject(cx, Code::InvalidValue, "is not a host", |it| {
+                it.allowed([
+                    "a DNS name",
+                    "*.suffix",
+                    "an IP address",
+                    "each with an optional :port",
+                ])
+            });
+        } else if hosts.iter().any(|host| host == text) {
+            item.reject(cx, Code::DuplicateName, "is listed twice", |it| it);
+        } else {
+            hosts.push(text.to_owned());
+        }
+    }
+    hosts
+}
+
+/// A DNS name, `*.suffix` or IP literal (IPv6 in brackets where a port follows), optional `:port`.
+fn is_host(text: &str) -> bool {
+    use core::net::{IpAddr, Ipv6Addr};
+    if text.parse::<IpAddr>().is_ok() {
+        return true;
+    }
+    let port_fits = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
+    if let Some(rest) = text.strip_prefix('[') {
+        return rest.split_once(']').is_some_and(|(address, port)| {
+            address.parse::<Ipv6Addr>().is_ok()
+                && (port.is_empty() || port.strip_prefix(':').is_some_and(port_fits))
+        });
+    }
+    let host = match text.split_once(':') {
+        Some((host, port)) if port_fits(port) => host,
+        Some(_) => return false,
+        None => text,
+    };
+    let name = host.strip_prefix("*.").unwrap_or(host);
+    let label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    // A last label of digits would be an IP address with a mistake in it.
+    let numeric =
+        name.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
+    let address = host == name && name.parse::<IpAddr>().is_ok();
+    name.len() <= 253 && name.split('.').all(label) && (address || !numeric)
+}
+
+fn image(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<String> {
+    let text = field.text(cx)?;
+    let digest = text.split_once("@sha256:").filter(|(name, digest)| {
+        !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_graphic())
+            && !name.starts_with('-')
+            && digest.len() == 64
+            && digest.bytes().all(|byte| byte.is_ascii_hexdigit())
+    });
+    if digest.is_none() {
+        field.reject(cx, Code::InvalidValue, "must name an image by digest", |it| {
+            it.allowed(["NAME@sha256:<64 hexadecimal digits>"])
+        });
+    }
+    digest.map(|_| text.to_owned())
+}
+
+fn resources(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Resources> {
+    let cursor = field.cursor(cx, RESOURCES)?;
+    Some(Resources {
+        cpu: cursor.opt("cpu").and_then(|it| cpu(it, cx)),
+        memory: cursor.opt("mem").and_then(|it| memory(it, cx)),
+        pids: cursor
+            .opt("pids")
+            .and_then(|it| it.integer(cx, LEAST_PIDS..=MOST_PIDS))
+            .and_then(|value| u32::try_from(value).ok()),
+    })
+}
+
+/// The text of a scalar that is a text or a number.
+fn digits<'n>(field: &Field<'n, '_>, expected: &str, cx: &mut Cx<'_>) -> Option<&'n str> {
+    match (&field.node.value, field.core()) {
+        (Value::Scalar(scalar), Some(Core::Text(_) | Core::Int(_) | Core::Float(_))) => {
+            Some(&scalar.text)
+        }
+        _ => {
+            field.wrong_type(cx, expected);
+            None
+        }
+    }
+}
+
+fn cpu(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Cpu> {
+    let text = digits(&field, "a number of processors", cx)?;
+    let cpu = parse_cpu(text);
+    if cpu.is_none() {
+        field.reject(cx, Code::InvalidValue, "must be a number of processors above 0", |it| {
+            it.allowed(["a decimal such as 2, 1.5 or .5, at least 0.001"])
+        });
+    }
+    cpu
+}
+
+/// `^(\d+(\.\d+)?|\.\d+)$`, more than 0; what lies below a thousandth is dropped.
+fn parse_cpu(text: &str) -> Option<Cpu> {
+    let (whole, fraction) = match text.split_once('.') {
+        Some((_, "")) => return None,
+        Some(parts) => parts,
+        None if text.is_empty() => return None,
+        None => (text, ""),
+    };
+    if !(whole.bytes().chain(fraction.bytes())).all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let thousandths: u64 = format!("{fraction:0<3}")[..3].parse().ok()?;
+    let millis = whole.checked_mul(1000)?.checked_add(thousandths)?;
+    (1..=1_000_000_000).contains(&millis).then_some(Cpu { millis })
+}
+
+fn memory(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<MemoryBytes> {
+    let text = digits(&field, "a size", cx)?;
+    let Some(bytes) = parse_memory(text) else {
+        field.reject(cx, Code::InvalidValue, "is not a size", |it| {
+            it.allowed(["digits and one of K, M, G, T, P, E, for example 2G, at least 64M"])
+        });
+        return None;
+    };
+    if !(LEAST_MEMORY..=LARGEST * 1024).contains(&bytes) {
+        field.reject(cx, Code::OutOfRange, "is out of range", |it| it.allowed(["64M or more"]));
+        return None;
+    }
+    Some(MemoryBytes(bytes))
+}
+
+/// `^[1-9]\d*[KMGTPE]?$` in any case, in powers of 1024; what does not fit is the largest number.
+fn parse_memory(text: &str) -> Option<u64> {
+    let last = text.bytes().last()?.to_ascii_uppercase();
+    let (number, power) = match b"KMGTPE".iter().position(|&unit| unit == last) {
+        Some(power) => (&text[..text.len() - 1], power + 1),
+        None => (text, 0),
+    };
+    if number.starts_with('0') || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    if number.is_empty() {
+        return None;
+    }
+    let factor = (0..power).try_fold(1u64, |factor, _| factor.checked_mul(1024))?;
+    Some(number.parse::<u64>().ok().and_then(|it| it.checked_mul(factor)).unwrap_or(u64::MAX))
+}
+
+fn secrets(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Vec<SecretEntry> {
+    let mut entries = Vec::new();
+    for (index, node) in field.items(cx).unwrap_or_default().iter().enumerate() {
+        let item = field.item(index, node);
+        entries.extend(match &node.value {
+            Value::Map(_) => secret_map(item, cx),
+            _ => secret_text(item, cx),
+        });
+    }
+    entries
+}
+
+fn secret_map(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<SecretEntry> {
+    let cursor = field.cursor(cx, SECRET)?;
+    let (from, to) = (cursor.req("from", cx), cursor.req("to", cx));
+    let from = from.and_then(|it| lexical(it, cx));
+    let to = to.and_then(|it| lexical(it, cx));
+    Some(SecretEntry { from: from?.path, to: to?.path, map_form: true })
+}
+
+fn secret_text(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<SecretEntry> {
+    let text = field.text(cx)?;
+    let Some(sides) = split_secret(text) else {
+        field.report(cx, Code::InvalidValue, "must be `host:container` or one path", |it| {
+            it.hint("write `\\:` for a colon inside a path and `\\\\` for a backslash")
+        });
+        return None;
+    };
+    let mut side = |text: &str, name: &str| match LexicalPath::parse(text, cx.options.home) {
+        Ok(path) => Some(path),
+        Err(error) => {
+            field.report(cx, Code::InvalidValue, format!("{name} side: {error}"), |it| it);
+            None
+        }
+    };
+    let (from, to) = match sides {
+        (path, None) => {
+            let path = side(&path, "host");
+            (path.clone(), path)
+        }
+        (from, Some(to)) => (side(&from, "host"), side(&to, "container")),
+    };
+    Some(SecretEntry { from: from?, to: to?, map_form: false })
+}
+
+/// Splits at the one unescaped colon and undoes the escapes `\:` and `\\`. `None`: a second
+/// unescaped colon, another escape, or an escape at the end.
+fn split_secret(text: &str) -> Option<(String, Option<String>)> {
+    let (mut first, mut second) = (String::new(), None::<String>);
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        let character = match character {
+            '\\' => characters.next().filter(|next| matches!(next, ':' | '\\'))?,
+            ':' if second.is_some() => return None,
+            ':' => {
+                second = Some(String::new());
+                continue;
+            }
+            other => other,
+        };
+        second.as_mut().unwrap_or(&mut first).push(character);
+    }
+    Some((first, second))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_are_positive_decimals() {
+        for (text, millis) in
+            [("1", 1000), ("1.5", 1500), (".5", 500), ("0.001", 1), ("2.0009", 2000)]
+        {
+            assert_eq!(parse_cpu(text), Some(Cpu { millis }), "{text}");
+        }
+        for text in
+            ["", "0", "0.0001", "-1", "+1", "1.", ".", "1e3", "lots", "1.5.5", "99999999999"]
+        {
+            assert_eq!(parse_cpu(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_digits_and_a_unit() {
+        for (text, bytes) in [
+            ("1", 1),
+            ("64M", 64 << 20),
+            ("2g", 2 << 30),
+            ("1E", 1 << 60),
+            ("99999E", u64::MAX),
+            ("99999999999999999999999", u64::MAX),
+        ] {
+            assert_eq!(parse_memory(text), Some(bytes), "{text}");
+        }
+        for text in ["", "0", "01M", "M", "banana", "1.5G", "-1G", "1GB", "1 G", "0x10"] {
+            assert_eq!(parse_memory(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn secrets_split_at_one_colon() {
+        let both = |a: &str, b: &str| Some((a.to_owned(), Some(b.to_owned())));
+        assert_eq!(split_secret("/a:/b"), both("/a", "/b"));
+        assert_eq!(split_secret("/a"), Some(("/a".to_owned(), None)));
+        assert_eq!(split_secret("/a\\:x:/b\\\\"), both("/a:x", "/b\\"));
+        assert_eq!(split_secret("/a:"), both("/a", ""));
+        for text in ["/a:/b:/c", "/a\\", "/a\\n:/b"] {
+            assert_eq!(split_secret(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn hosts_are_names_suffixes_and_addresses() {
+        for good in [
+            "a.example",
+            "a",
+            "*.b.example",
+            "a.example:443",
+            "127.0.0.1",
+            "127.0.0.1:80",
+            "::1",
+            "[::1]:80",
+            "[::1]",
+            "x-1.example",
+        ] {
+            assert!(is_host(good), "{good}");
+        }
+        for bad in [
+            "",
+            "*",
+            "a..b",
+            "-a.b",
+            "a_b",
+            "http://a",
+            "a/b",
+            "a:0",
+            "a:99999",
+            "a:",
+            "*.*.a",
+            "1.2.3",
+            "300.1.1.1",
+            "[::1",
+            "[a]:1",
+            "a b",
+            "日本",
+        ] {
+            assert!(!is_host(bad), "{bad}");
+        }
+    }
+}

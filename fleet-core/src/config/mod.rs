@@ -2,17 +2,26 @@
 //! decoding. Every problem of a load is collected; nobody else parses YAML.
 
 pub mod emit;
+pub mod keys;
 pub mod model;
 
 mod decode;
+mod duration;
 mod isolation_block;
-mod keys;
 mod load;
 mod merge;
+mod options;
+mod provenance;
+mod role_env;
+mod role_keys;
+mod role_later;
+mod scalar;
 mod tree;
+mod unavailable;
 mod validate;
 mod vars;
 
+pub use duration::DurationError;
 pub use load::{ConfigSources, LoadOptions, Loaded, SourceText, YamlMode, load};
 pub use model::{
     Duration, Fleet, FleetPolicy, Layer, Monitor, Oversee, Permissions, Provenance, Role, Session,

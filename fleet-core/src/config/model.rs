@@ -1,11 +1,10 @@
 //! The typed fleet. Public types hold no spans: where a value came from is in [`Provenance`].
 
-use std::collections::BTreeMap;
-
 use camino::Utf8PathBuf;
 use indexmap::IndexMap;
 use serde::Serialize;
 
+pub use super::provenance::{Layer, Provenance};
 use crate::diagnostic::Place;
 use crate::id::{HarnessId, IdentityName, RoleName};
 use crate::isolation::IsolationBlock;
@@ -198,49 +197,4 @@ pub struct Role {
     pub worklog: Option<Worklog>,
     /// Written keys, or protective defaults, that this build cannot serve for this role.
     pub unavailable: Vec<Unavailable>,
-}
-
-/// Which layer a value came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Layer {
-    /// Built into fleet.
-    BuiltIn,
-    /// `defaults:`.
-    Default,
-    /// The role itself.
-    Role,
-    /// The top level of the base file.
-    Top,
-}
-
-/// Where each written value came from, by dotted path (`roles.A.cwd`, `roles.A.isolation.fs.read[0]`).
-/// A path that is absent was not written.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Provenance {
-    entries: BTreeMap<String, (Layer, Place)>,
-}
-
-impl Provenance {
-    /// Notes where a value came from.
-    pub fn insert(&mut self, path: String, layer: Layer, place: Place) {
-        self.entries.insert(path, (layer, place));
-    }
-
-    /// Where the value at `path`, or else the nearest value around it, was written.
-    pub fn lookup(&self, path: &str) -> Option<&(Layer, Place)> {
-        let mut path = path;
-        loop {
-            if let Some(found) = self.entries.get(path) {
-                return Some(found);
-            }
-            let end = path.rfind(['.', '['])?;
-            path = &path[..end];
-        }
-    }
-
-    /// Every written value.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &(Layer, Place))> {
-        self.entries.iter().map(|(path, entry)| (path.as_str(), entry))
-    }
 }

@@ -1,1 +1,235 @@
-//! (being written)
+//! Rules across roles, and the top-level blocks that concern roles (01 §1.3, §1.4, §1.7, §1.13, §1.14).
+
+use std::collections::HashMap;
+
+use indexmap::IndexMap;
+
+use super::decode::{Cx, Field, Path};
+use super::keys;
+use super::model::{FleetPolicy, Role, Unavailable};
+use super::role_keys::RoleKeys;
+use super::tree::{At, Entry, Node};
+use super::unavailable::{not_built, note};
+use crate::diagnostic::{Code, Diagnostic, nearest};
+use crate::id::RoleName;
+use crate::isolation::FsPath;
+
+/// What the rules across roles need of one role: names and where they stand.
+pub(super) struct Declared {
+    pub(super) name: RoleName,
+    pub(super) at: At,
+    identity: Option<At>,
+    wards: Vec<(RoleName, At)>,
+    /// Identity of the owner channel.
+    channel: Option<(String, At)>,
+}
+
+impl Declared {
+    pub(super) fn new(name: RoleName, at: At, keys: &RoleKeys<'_>) -> Self {
+        let wards = keys.oversee.iter().flat_map(|it| &it.value);
+        let channel = keys.owner_channel.as_ref().and_then(|it| {
+            let identity = it.value.iter().find(|entry| &*entry.key == "identity")?;
+            match &identity.value.value {
+                super::tree::Value::Scalar(text) => Some((text.text.to_string(), identity.at)),
+                _ => None,
+            }
+        });
+        Self {
+            name,
+            at,
+            identity: keys.identity.as_ref().map(|it| it.at),
+            wards: wards.map(|it| (it.value.role.clone(), it.at)).collect(),
+            channel,
+        }
+    }
+}
+
+/// Identities that bind one by one, and references to roles.
+pub(super) fn across_roles(
+    declared: &[Declared],
+    roles: &IndexMap<RoleName, Role>,
+    cx: &mut Cx<'_>,
+) {
+    let mut taken: HashMap<&str, (&RoleName, At)> = HashMap::new();
+    for role in declared {
+        let Some(resolved) = roles.get(&role.name) else { continue };
+        let own = (resolved.identity.as_str(), role.identity.unwrap_or(role.at), "identity");
+        let channel =
+            role.channel.iter().map(|(name, at)| (name.as_str(), *at, "owner_channel.identity"));
+        for (identity, at, path) in std::iter::once(own).chain(channel) {
+            if let Some((other, other_at)) = taken.get(identity) {
+                let message = format!(
+                    "`{identity}` is also the identity of role `{other}`: it binds only once"
+                );
+                let found = Diagnostic::error(Code::DuplicateName, message)
+                    .at(cx.place(at))
+                    .role(role.name.as_str())
+                    .path(path)
+                    .other(cx.place(*other_at));
+                cx.sink.push(found);
+            } else {
+                taken.insert(identity, (&role.name, at));
+            }
+        }
+        for (ward, at) in &role.wards {
+            let message = if *ward == role.name {
+                "a role cannot look after itself".to_owned()
+            } else if declared.iter().any(|other| other.name == *ward) {
+                continue;
+            } else {
+                format!("there is no role `{ward}`")
+            };
+            let mut found = Diagnostic::error(Code::UnknownReference, message)
+                .at(cx.place(*at))
+                .role(role.name.as_str())
+                .path("oversee");
+            found.hint = did_you_mean(ward.as_str(), declared);
+            cx.sink.push(found);
+        }
+    }
+}
+
+fn did_you_mean(name: &str, declared: &[Declared]) -> Option<String> {
+    let names = declared.iter().map(|role| role.name.as_str()).filter(|other| *other != name);
+    nearest(name, names).map(|near| format!("did you mean `{near}`?"))
+}
+
+/// What the top level of the base file says beside roles and defaults.
+#[derive(Default)]
+pub(super) struct TopLevel {
+    pub(super) start_stagger_ms: u64,
+    pub(super) policy: FleetPolicy,
+    /// Keys that concern every role.
+    every_role: Vec<Unavailable>,
+    /// Keys that concern named roles.
+    named: Vec<(RoleName, Unavailable)>,
+    /// Keys that concern none.
+    pub(super) unavailable: Vec<Unavailable>,
+}
+
+impl TopLevel {
+    /// Hands what concerns roles to them.
+    pub(super) fn distribute(&mut self, roles: &mut IndexMap<RoleName, Role>) {
+        for role in roles.values_mut() {
+            role.unavailable.extend(self.every_role.iter().cloned());
+        }
+        for (name, unavailable) in self.named.drain(..) {
+            if let Some(role) = roles.get_mut(&name) {
+                role.unavailable.push(unavailable);
+            }
+        }
+    }
+
+    /// Notes for what no fleet file has to say and yet isn't there.
+    pub(super) fn note_defaults(&mut self) {
+        let monitor = "waking agents by mail";
+        self.unavailable.push(note("monitor", monitor, "type to an agent with `send`", None));
+        let worklog = "rotating work logs";
+        self.unavailable.push(note("worklog", worklog, "trim WORKLOG.md by hand", None));
+    }
+}
+
+/// Reads the top level of the base file. `roles`, `defaults` and `vars` are read elsewhere.
+pub(super) fn top_level(base: &Node, declared: &[Declared], cx: &mut Cx<'_>) -> TopLevel {
+    let mut top = TopLevel::default();
+    let field = Field { node: base, at: base.at, path: Path::Top };
+    for entry in base.entries().unwrap_or_default() {
+        let child = field.child(entry);
+        match &*entry.key {
+            "start_stagger_ms" if !child.node.is_null() => {
+                top.start_stagger_ms = child.millis(cx).unwrap_or_default();
+            }
+            "policy" => policy(child, &mut top, cx),
+            "loops" | "watchdogs" => schedules(child, &entry.key, declared, &mut top, cx),
+            "messaging" | "tasks" | "rooms" | "agent_templates" | "room_templates" => {
+                if let Some(key) = keys::TOP.iter().find(|key| key.name == &*entry.key) {
+                    child.shape(cx, &key.kind);
+                }
+                let place = Some(cx.place(child.at));
+                let what = format!("`{}`", entry.key);
+                top.unavailable.push(note(&entry.key, &what, "leave it out", place));
+            }
+            _ => {}
+        }
+    }
+    top
+}
+
+fn policy(field: Field<'_, '_>, top: &mut TopLevel, cx: &mut Cx<'_>) {
+    let Some(cursor) = field.cursor(cx, keys::POLICY) else { return };
+    if let Some(list) = cursor.opt("forbid_paths") {
+        for (index, node) in list.items(cx).unwrap_or_default().iter().enumerate() {
+            let path = super::isolation_block::lexical(list.item(index, node), cx);
+            top.policy.forbid_paths.extend(path.map(|FsPath { path, .. }| path));
+        }
+    }
+    if let Some(require) = cursor.opt("require") {
+        require.block_shape(cx, keys::REQUIRE, true);
+        if require.node.entries().is_some_and(|entries| !entries.is_empty()) {
+            let place = Some(cx.place(require.at));
+            let instead = "leave `policy.require` out";
+            let what = "checking what every role must have";
+            top.every_role.push(not_built("policy.require", what, instead, place));
+        }
+    }
+}
+
+/// `loops` and `watchdogs`: both have names of their own and name roles.
+fn schedules(
+    field: Field<'_, '_>,
+    block: &str,
+    declared: &[Declared],
+    top: &mut TopLevel,
+    cx: &mut Cx<'_>,
+) {
+    let (table, list_key) = match block {
+        "loops" => (keys::LOOP, "roles"),
+        _ => (keys::WATCHDOG, "watch"),
+    };
+    let place = Some(cx.place(field.at));
+    top.unavailable.push(note(block, &format!("`{block}`"), "leave it out", place));
+    for entry in field.entries(cx).unwrap_or_default() {
+        let child = field.child(entry);
+        name(entry, block, declared, &child, cx);
+        child.block_shape(cx, table, true);
+        let Some(list) = child.node.get(list_key) else { continue };
+        let list = child.child(list);
+        let super::tree::Value::List(items) = &list.node.value else { continue };
+        for (index, node) in items.iter().enumerate() {
+            let item = list.item(index, node);
+            let super::tree::Value::Scalar(scalar) = &node.value else { continue };
+            let path = format!("{block}.{}", entry.key);
+            let what = format!("`{path}`");
+            let unavailable = || not_built(&path, &what, "leave it out", Some(cx.place(entry.at)));
+            if block == "loops" && &*scalar.text == "*" && items.len() == 1 {
+                top.every_role.push(unavailable());
+            } else if let Some(role) =
+                declared.iter().find(|role| role.name.as_str() == &*scalar.text)
+            {
+                top.named.push((role.name.clone(), unavailable()));
+            } else {
+                let hint = did_you_mean(&scalar.text, declared);
+                item.reject(cx, Code::UnknownReference, "there is no such role", |mut it| {
+                    it.hint = hint.or(it.hint);
+                    it
+                });
+            }
+        }
+    }
+}
+
+fn name(entry: &Entry, block: &str, declared: &[Declared], child: &Field<'_, '_>, cx: &mut Cx<'_>) {
+    if entry.key.parse::<RoleName>().is_err() {
+        child.report(cx, Code::InvalidValue, "is not a valid name", |it| {
+            it.allowed([RoleName::ALLOWED])
+        });
+    } else if block == "watchdogs" {
+        let same = declared.iter().find(|role| role.name.as_str() == &*entry.key);
+        if let Some(role) = same {
+            let place = cx.place(role.at);
+            child.report(cx, Code::DuplicateName, "is also the name of a role", |it| {
+                it.other(place)
+            });
+        }
+    }
+}

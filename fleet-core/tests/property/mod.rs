@@ -1,5 +1,7 @@
+mod config;
 pub(crate) mod forbidden;
 pub(crate) mod resolve;
+mod text;
 
 use fleet_core::diagnostic::Diagnostic;
 use fleet_core::isolation::IsolationPolicy;

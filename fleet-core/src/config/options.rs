@@ -1,0 +1,175 @@
+//! `harness_options`: united with those of the defaults, turned into JSON form, and judged by the
+//! harness itself (01 §4). No option value is ever shown.
+
+use serde_json::{Map, Number, Value as Json};
+
+use super::decode::{Cx, Field, Path, elsewhere};
+use super::keys::UNBUILT_OPTIONS;
+use super::scalar::Core;
+use super::tree::{Entry, Node, Value};
+use crate::diagnostic::{Code, Diagnostic, nearest};
+use crate::harness::{OptionProblem, Options};
+use crate::id::HarnessId;
+
+const KEY: &str = "harness_options";
+
+/// The options in force, each from the role or from the defaults.
+pub(super) struct Effective<'n> {
+    own: &'n [Entry],
+    inherited: Vec<&'n Entry>,
+}
+
+impl<'n> Effective<'n> {
+    /// Role keys replace keys of the defaults whole.
+    pub(super) fn new(own: &'n [Entry], defaults: &'n [Entry]) -> Self {
+        let inherited = defaults
+            .iter()
+            .filter(|entry| own.iter().all(|other| other.key != entry.key))
+            .collect();
+        Self { own, inherited }
+    }
+
+    fn get(&self, key: &str) -> Option<(&'n Entry, bool)> {
+        let own = self.own.iter().find(|entry| &*entry.key == key).map(|entry| (entry, false));
+        own.or_else(|| {
+            self.inherited.iter().find(|entry| &*entry.key == key).map(|entry| (*entry, true))
+        })
+    }
+
+    /// Checks the options and gives them in JSON form.
+    pub(super) fn check(
+        &self,
+        harness: &HarnessId,
+        role: &Field<'n, '_>,
+        cx: &mut Cx<'_>,
+    ) -> Options {
+        let mut options = Map::new();
+        let mut unfit = Vec::new();
+        for entry in self.inherited.iter().copied().chain(self.own) {
+            let value = json(&entry.value);
+            if value.is_none() {
+                unfit.push(&*entry.key);
+            }
+            // The key is handed on in any case: it may not exist at all.
+            options.insert(entry.key.to_string(), value.unwrap_or_default());
+        }
+        let mut problems = match cx.options.harnesses.get(harness.as_str()) {
+            Some(harness) => harness.validate_options(&options),
+            None => unknown_names(harness, &options),
+        };
+        for key in unfit {
+            if problems.iter().all(|found| first_key(&found.path) != key) {
+                problems.push(problem(key, "holds a number that is not finite, or an empty value"));
+            }
+        }
+        for problem in &problems {
+            self.report(role, problem, cx);
+        }
+        options
+    }
+
+    fn report(&self, role: &Field<'n, '_>, found: &OptionProblem, cx: &mut Cx<'_>) {
+        let key = first_key(&found.path);
+        let entry = self.get(key);
+        let defaults = Path::Key(&Path::Top, "defaults");
+        let (node, at, parent) = match entry {
+            Some((entry, inherited)) => {
+                let node = below(&entry.value, &found.path[key.len()..]);
+                let at =
+                    if std::ptr::eq(node, &raw const entry.value) { entry.at } else { node.at };
+                (node, at, if inherited { defaults } else { role.path })
+            }
+            None => match role.node.get(KEY) {
+                Some(block) => (&block.value, block.at, role.path),
+                None => (role.node, role.at, role.path),
+            },
+        };
+        let code = match (found.unknown_key, entry) {
+            (true, _) => Code::UnknownKey,
+            (false, Some(_)) => Code::InvalidValue,
+            (false, None) => Code::MissingKey,
+        };
+        let field = Field { node, at, path: Path::Key(&parent, KEY) };
+        let mut diagnostic = field.dress(
+            cx,
+            Diagnostic::error(code, found.message.clone()).allowed(found.allowed.iter().cloned()),
+        );
+        diagnostic.place = Some(cx.place(at));
+        diagnostic.path = format!("{}.{}", diagnostic.path, found.path);
+        if found.unknown_key {
+            diagnostic.hint = match nearest(&found.path, found.allowed.iter().map(String::as_str)) {
+                Some(near) => Some(format!("did you mean `{near}`?")),
+                None => elsewhere(&found.path),
+            };
+        }
+        cx.sink.push(diagnostic);
+    }
+}
+
+fn first_key(path: &str) -> &str {
+    &path[..path.find(['.', '[']).unwrap_or(path.len())]
+}
+
+fn problem(path: &str, message: &str) -> OptionProblem {
+    OptionProblem {
+        path: path.to_owned(),
+        message: message.to_owned(),
+        allowed: Vec::new(),
+        unknown_key: false,
+    }
+}
+
+/// Of a harness that is not in this build only the names of options are known.
+fn unknown_names(harness: &HarnessId, options: &Options) -> Vec<OptionProblem> {
+    let known = UNBUILT_OPTIONS.iter().find(|(id, _)| *id == harness.as_str());
+    let Some((_, names)) = known else { return Vec::new() };
+    options
+        .keys()
+        .filter(|key| !names.contains(&key.as_str()))
+        .map(|key| OptionProblem {
+            allowed: names.iter().map(|name| (*name).to_owned()).collect(),
+            unknown_key: true,
+            ..problem(key, "unknown key")
+        })
+        .collect()
+}
+
+/// The node at a path such as `.a[1]`, or the nearest one around it.
+fn below<'n>(node: &'n Node, path: &str) -> &'n Node {
+    let mut node = node;
+    for part in path.split(['.', '[']).filter(|part| !part.is_empty()) {
+        let next = match (&node.value, part.strip_suffix(']')) {
+            (Value::List(items), Some(index)) => {
+                index.parse::<usize>().ok().and_then(|index| items.get(index))
+            }
+            (Value::Map(_), _) => node.get(part).map(|entry| &entry.value),
+            _ => None,
+        };
+        match next {
+            Some(next) => node = next,
+            None => break,
+        }
+    }
+    node
+}
+
+/// JSON form; `None` for what JSON cannot hold and for a `null`.
+fn json(node: &Node) -> Option<Json> {
+    Some(match &node.value {
+        Value::Bad => Json::Null,
+        Value::List(items) => Json::Array(items.iter().map(json).collect::<Option<_>>()?),
+        Value::Map(entries) => Json::Object(
+            entries
+                .iter()
+                .map(|entry| Some((entry.key.to_string(), json(&entry.value)?)))
+                .collect::<Option<_>>()?,
+        ),
+        Value::Scalar(scalar) => match scalar.core() {
+            Core::Null => return None,
+            Core::Bool(value) => Json::Bool(value),
+            Core::Int(value) => Json::Number(value.into()),
+            Core::Float(value) => Json::Number(Number::from_f64(value)?),
+            Core::Text(text) => Json::String(text.to_owned()),
+        },
+    })
+}
