@@ -70,10 +70,18 @@ fn parse_stat(stat: &[u8]) -> Option<Stat> {
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(stat.get(name_end + 1..)?).ok()?;
     let mut fields = rest.split_ascii_whitespace();
+    // The state is field 3, the number of threads field 20, the start time field 22.
     let state = fields.next()?;
-    // The state is field 3, the start time field 22.
-    let start_time = fields.nth(18)?.parse().ok()?;
-    Some(Stat { alive: !matches!(state, "Z" | "X" | "x"), start_time })
+    let threads: u64 = fields.nth(16)?.parse().ok()?;
+    let start_time = fields.nth(1)?.parse().ok()?;
+    // The state is that of the first thread, which may have ended before others: as long as one of
+    // them is left, the process still has its files, and the locks on them.
+    let alive = match state {
+        "Z" => threads > 1,
+        "X" | "x" => false,
+        _ => true,
+    };
+    Some(Stat { alive, start_time })
 }
 
 #[cfg(target_os = "linux")]
@@ -187,15 +195,15 @@ impl ProcessTable for ProcTable {
 mod tests {
     use super::*;
 
-    fn line(name: &str, state: &str) -> Vec<u8> {
-        let rest = "1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 100 200";
-        format!("42 ({name}) {state} {rest}\n").into_bytes()
+    fn line(name: &str, state: &str, threads: u32) -> Vec<u8> {
+        let before = "1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0";
+        format!("42 ({name}) {state} {before} {threads} 0 98765 100 200\n").into_bytes()
     }
 
     #[test]
     fn the_name_of_a_process_cannot_forge_its_start_time() {
         for name in ["sleep", "a b", "x) Z 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 7 1", "((", ""] {
-            let found = parse_stat(&line(name, "S"));
+            let found = parse_stat(&line(name, "S", 1));
             assert_eq!(found, Some(Stat { alive: true, start_time: 98_765 }), "{name}");
         }
     }
@@ -203,8 +211,10 @@ mod tests {
     #[test]
     fn zombies_are_dead_and_nonsense_is_no_answer() {
         for state in ["Z", "X", "x"] {
-            assert_eq!(parse_stat(&line("n", state)).map(|stat| stat.alive), Some(false));
+            assert_eq!(parse_stat(&line("n", state, 1)).map(|stat| stat.alive), Some(false));
         }
+        let first_thread_ended = parse_stat(&line("n", "Z", 2));
+        assert_eq!(first_thread_ended.map(|stat| stat.alive), Some(true));
         for bad in [&b""[..], b"42", b"42 (n", b"42 (n) S 1 2", b"42 (n) S \xff"] {
             assert_eq!(parse_stat(bad), None);
         }

@@ -179,16 +179,18 @@ impl DetachedSupervisor {
     ) -> Result<(), String> {
         let start = self.clock.monotonic();
         loop {
-            let seen = self.look(role);
-            if matches!(seen, Seen::Running(_)) {
-                return Ok(());
-            }
-            let log = self.trees(role).runner_log();
+            // Asked before the look, so that whoever is found afterwards is another runner.
             let gone =
                 child.is_some_and(|child| matches!(self.processes.is_alive(child), Ok(false)));
-            // Looked again after it was seen to be gone: the lock may be that of another runner.
-            if gone && !matches!(self.look(role), Seen::Running(_)) {
-                return Err(format!("it ended at once; see {log}"));
+            let seen = self.look(role);
+            let log = self.trees(role).runner_log();
+            match &seen {
+                // An old marker may still stand there while the new runner has the lock already.
+                Seen::Running(runner) if gone || child.is_none_or(|child| child == runner) => {
+                    return Ok(());
+                }
+                Seen::Stopped if gone => return Err(format!("it ended at once; see {log}")),
+                _ => {}
             }
             if self.clock.monotonic().since(start) >= START_LIMIT {
                 let detail = match seen {

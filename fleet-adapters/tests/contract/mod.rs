@@ -1,0 +1,8 @@
+//! The real adapters keep the contracts that the fakes keep.
+
+mod clock;
+mod exec;
+mod process_table;
+mod store;
+mod supervisor;
+mod tmux;

@@ -1,0 +1,3 @@
+//! Faults that the product must never have (02 §10).
+
+mod store;

@@ -1,0 +1,3 @@
+//! Properties of files on the real disk.
+
+mod files;
