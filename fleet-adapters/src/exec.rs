@@ -116,6 +116,8 @@ enum Lookup {
     Found(PathBuf),
     Missing,
     NotExecutable,
+    /// In a directory that may not be entered.
+    Hidden,
 }
 
 /// Finds the program as a shell would, in the `PATH` of the child's own environment.
@@ -125,7 +127,7 @@ fn look_up(spec: &CommandSpec, cwd: &Path) -> Lookup {
             Lookup::Found(candidate)
         }
         Ok(_) => Lookup::NotExecutable,
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Lookup::NotExecutable,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Lookup::Hidden,
         Err(_) => Lookup::Missing,
     };
     if spec.program.contains('/') {
@@ -142,7 +144,8 @@ fn look_up(spec: &CommandSpec, cwd: &Path) -> Lookup {
         match judge(Path::new(directory).join(&spec.program)) {
             found @ Lookup::Found(_) => return found,
             Lookup::NotExecutable => result = Lookup::NotExecutable,
-            Lookup::Missing => {}
+            // A directory of another user on the path, where nothing is to be found for us.
+            Lookup::Missing | Lookup::Hidden => {}
         }
     }
     result
@@ -226,7 +229,9 @@ impl Exec for ProcessExec {
         let program = match look_up(spec, cwd) {
             Lookup::Found(program) => program,
             Lookup::Missing => return Ok(unstarted(spec, 127, "not found")),
-            Lookup::NotExecutable => return Ok(unstarted(spec, 126, "may not be executed")),
+            Lookup::NotExecutable | Lookup::Hidden => {
+                return Ok(unstarted(spec, 126, "may not be executed"));
+            }
         };
         let mut group = match Self::spawn(spec, &program, cwd) {
             Ok(group) => group,

@@ -149,3 +149,26 @@ async fn programs_are_looked_up_on_the_path_of_the_child() {
     assert_eq!(run("garbage", second.to_string()).await.exit, Exit::Code(126));
     assert_eq!(run("", second.to_string()).await.exit, Exit::Code(127));
 }
+
+#[tokio::test]
+async fn a_closed_directory_on_the_path_hides_nothing_else() {
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+
+    // Nothing is closed to root, so this thread gives that privilege up.
+    let mut sets = capabilities(None).expect("an answer");
+    sets.effective -= CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
+    set_capabilities(None, sets).expect("less is always allowed");
+    let dir = temp();
+    let closed = utf8(&dir).join("closed");
+    std::fs::create_dir(&closed).expect("it is made");
+    script(&closed.join("tool"), "#!/bin/sh\n");
+    crate::support::set_mode(&closed, 0o000);
+    let run = async |program: &str| {
+        let mut spec = CommandSpec::new(program, ["x"]);
+        spec.env = vec![("PATH".to_owned(), closed.to_string())];
+        ProcessExec.run(&spec).await.expect("an answer").exit
+    };
+    assert_eq!(run("tool").await, Exit::Code(127));
+    assert_eq!(run(closed.join("tool").as_str()).await, Exit::Code(126));
+    crate::support::set_mode(&closed, 0o700);
+}
