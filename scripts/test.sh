@@ -1,0 +1,231 @@
+#!/usr/bin/env bash
+# Runs everything that is checked about ours-fleet: formatting, lints, all tests, documentation,
+# examples, the shape of the workspace, and that nothing is left behind.
+#
+#   scripts/test.sh
+#
+# Installs what it needs first: Debian packages through apt (as root, or through sudo where that
+# asks no password) and cargo-nextest from the crate registry. A Rust toolchain must be there.
+#
+# REQUIRE_ALL=1 makes each skipped test a failure; CI sets it.
+set -euo pipefail
+case "${1:-}" in
+    '') ;;
+    -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    *) echo "test.sh: takes no arguments (scripts/stress.sh runs single tests many times)" >&2; exit 64 ;;
+esac
+root=$(cd "$(dirname "$0")/.." && pwd -P)
+cd "$root"
+export REQUIRE_ALL="${REQUIRE_ALL:-0}" INSTA_UPDATE="${INSTA_UPDATE:-no}"
+unset OURS_FLEET_HOME OURS_FLEET_SUPERVISOR TMUX TMUX_PANE
+nextest_version=0.9.143
+target_dir=${CARGO_TARGET_DIR:-$root/target}
+
+number=0
+step='(start)'
+started=$SECONDS
+heading() {
+    number=$((number + 1))
+    step=$1
+    printf '\n== %d. %s (after %d s)\n' "$number" "$step" $((SECONDS - started))
+}
+say() { printf '%s\n' "$*"; }
+stop() { printf 'test.sh: %s\n' "$*" >&2; exit 1; }
+
+scratch=''
+test_user=''
+finish() {
+    status=$?
+    trap - EXIT
+    if [ -n "$test_user" ]; then userdel -r "$test_user" >/dev/null 2>&1 || true; fi
+    if [ -n "$scratch" ]; then rm -rf -- "$scratch"; fi
+    if [ "$status" -ne 0 ]; then
+        printf '\ntest.sh: FAILED in step %d: %s\n' "$number" "$step" >&2
+    fi
+    exit "$status"
+}
+trap finish EXIT
+
+heading 'what is needed'
+# command=Debian package that brings it
+needed='tmux=tmux bwrap=bubblewrap pgrep=procps setpriv=util-linux git=git cc=gcc useradd=passwd tar=tar'
+missing=''
+if [ "$(uname -s)" = Linux ]; then
+    for pair in $needed; do
+        command -v "${pair%%=*}" >/dev/null 2>&1 || [ -x "/usr/sbin/${pair%%=*}" ] || missing="$missing ${pair#*=}"
+    done
+    [ -e /etc/ssl/certs/ca-certificates.crt ] || missing="$missing ca-certificates"
+    if [ -n "$missing" ]; then
+        case " $missing " in *' gcc '*) missing="$missing libc6-dev" ;; esac
+        if [ "$(id -u)" -eq 0 ]; then as_root=''
+        elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then as_root='sudo -n'
+        else stop "missing packages and no right to install them; as root: apt-get install$missing"
+        fi
+        command -v apt-get >/dev/null 2>&1 || stop "missing, and there is no apt-get here:$missing"
+        say "installing:$missing"
+        # shellcheck disable=SC2086
+        $as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
+        # shellcheck disable=SC2086
+        $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing
+    fi
+    PATH=$PATH:/usr/sbin:/sbin
+fi
+command -v cargo >/dev/null 2>&1 || stop 'cargo was not found: install a Rust toolchain (https://rustup.rs)'
+cargo fmt --version >/dev/null 2>&1 || stop 'rustfmt is missing: rustup component add rustfmt'
+cargo clippy --version >/dev/null 2>&1 || stop 'clippy is missing: rustup component add clippy'
+if ! cargo nextest --version >/dev/null 2>&1; then
+    say "installing: cargo-nextest $nextest_version (built from the crate registry, a few minutes)"
+    cargo install cargo-nextest --locked --version "$nextest_version"
+    PATH=${CARGO_HOME:-$HOME/.cargo}/bin:$PATH
+fi
+for program in 'cargo --version' 'cargo nextest --version' 'tmux -V' 'bwrap --version'; do
+    say "$($program 2>/dev/null | head -n 1 || true)"
+done
+say "user $(id -un) ($(id -u)), REQUIRE_ALL=$REQUIRE_ALL"
+
+# Everything the tests start works below this directory or from this checkout's target directory,
+# which is how a process left behind is told from a stranger's. Short, for the sake of sockets.
+scratch=$(mktemp -d /tmp/oft.XXXXXX)
+chmod 0755 "$scratch"
+mkdir -m 0700 "$scratch/t"
+export TMPDIR="$scratch/t"
+cgroup_before=$(cat /proc/1/cgroup 2>/dev/null || true)
+# Pids that are ours: program below the target directory, or command line or working directory below
+# the scratch directory. A zombie counts as gone.
+ours() {
+    local pid exe cwd line
+    for pid in $(ls /proc 2>/dev/null | grep -E '^[0-9]+$' || true); do
+        [ "$pid" != "$$" ] && [ "$pid" != "$BASHPID" ] || continue
+        grep -q '^State:.Z' "/proc/$pid/status" 2>/dev/null && continue
+        exe=$(readlink "/proc/$pid/exe" 2>/dev/null || true)
+        cwd=$(readlink "/proc/$pid/cwd" 2>/dev/null || true)
+        line=$(tr '\0' ' ' < "/proc/$pid/cmdline" 2>/dev/null || true)
+        case "$exe" in "$target_dir"/* | "$scratch"/*) printf '%s %s\n' "$pid" "$line"; continue ;; esac
+        case "$cwd/" in "$scratch"/*) printf '%s %s\n' "$pid" "$line"; continue ;; esac
+        case "$line" in *"$scratch/"*) printf '%s %s\n' "$pid" "$line" ;; esac
+    done
+}
+already=$(ours 2>/dev/null | awk '{ print $1 }' | tr '\n' ' ')
+
+heading 'scripts'
+for script in .ci/run scripts/* examples/quickstart/agents/*; do
+    [ -f "$script" ] || continue
+    case "$(head -n 1 "$script")" in
+        *bash*) bash -n "$script" ;;
+        '#!/bin/sh') sh -n "$script" ;;
+        *) stop "$script has no known first line" ;;
+    esac
+done
+sh scripts/selftest
+
+heading 'formatting'
+cargo fmt --all --check
+
+heading 'lints'
+cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
+
+heading 'tests'
+# Names say what a test needs: as_root the rights of root, as_user the lack of them.
+if [ "$(id -u)" -eq 0 ]; then who='not test(/as_user/)'; else who='not test(/as_root/)'; fi
+say "filter: $who"
+cargo nextest run --workspace --all-features --locked --profile ci -E "$who"
+mkdir -p "$target_dir/nextest/kept"
+cp "$target_dir/nextest/ci/junit.xml" "$target_dir/nextest/kept/main.xml"
+reports=("$target_dir/nextest/kept/main.xml")
+
+heading 'tests of the sandbox and the command line as a plain user'
+if [ "$(id -u)" -ne 0 ]; then
+    say 'info: the whole run is a plain user'"'"'s already; tests that need root (as_root) are not part of it'
+elif [ "$(uname -s)" != Linux ]; then
+    say 'info: Linux only'
+else
+    test_user=oft-$$
+    useradd --create-home --home-dir "$scratch/home" --shell /bin/sh "$test_user"
+    mkdir "$scratch/bin" "$scratch/src"
+    mkdir -m 0700 "$scratch/u"
+    cp "$(command -v cargo-nextest || printf '%s' "${CARGO_HOME:-$HOME/.cargo}/bin/cargo-nextest")" "$scratch/bin/"
+    git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do
+        if [ -e "$file" ] || [ -L "$file" ]; then printf '%s\0' "$file"; fi
+    done | tar -c --null -T - -f - | tar -x -C "$scratch/src" -f -
+    cargo nextest archive --workspace --all-features --locked --archive-file "$scratch/tests.tar.zst"
+    chown -R "$test_user:" "$scratch/src" "$scratch/u" "$scratch/tests.tar.zst"
+    mkdir "$scratch/x"
+    chown "$test_user:" "$scratch/x"
+    (
+        cd "$scratch/src"
+        setpriv --reuid "$test_user" --regid "$test_user" --init-groups --reset-env \
+            env PATH=/usr/local/bin:/usr/bin:/bin TMPDIR="$scratch/u" REQUIRE_ALL="$REQUIRE_ALL" \
+            INSTA_UPDATE=no INSTA_WORKSPACE_ROOT="$scratch/src" LANG=C.UTF-8 \
+            "$scratch/bin/cargo-nextest" nextest run --profile ci \
+            --archive-file "$scratch/tests.tar.zst" --extract-to "$scratch/x" \
+            --workspace-remap "$scratch/src" \
+            -E '(package(fleet-sandbox) or package(fleet-cli)) and not test(/as_root/)'
+    )
+    user_report=$(find "$scratch/x" "$scratch/src" -path '*nextest/ci/junit.xml' | head -n 1)
+    [ -n "$user_report" ] || stop 'the run as a plain user left no report'
+    cp "$user_report" "$target_dir/nextest/kept/user.xml"
+    reports+=("$target_dir/nextest/kept/user.xml")
+fi
+
+heading 'how many tests were executed'
+scripts/count-tests --junit "${reports[0]}"
+if [ "${#reports[@]}" -gt 1 ]; then
+    say 'as a plain user:'
+    scripts/count-tests --junit "${reports[1]}" --section user
+fi
+
+heading 'the map of faults'
+fault_arguments=()
+for report in "${reports[@]}"; do fault_arguments+=(--junit "$report"); done
+scripts/check-faults "${fault_arguments[@]}"
+
+heading 'documentation tests'
+cargo test --doc --workspace --all-features --locked
+
+heading 'documentation'
+RUSTDOCFLAGS='-D warnings' cargo doc --no-deps --workspace --all-features --locked
+
+heading 'crates with default features off'
+cargo check -p fleet-core --no-default-features --locked
+cargo check -p fleet-cli --no-default-features --locked
+
+heading 'shape of the workspace'
+scripts/check-purity
+
+heading 'figures in the README'
+bash scripts/figures.sh --check
+
+heading 'licences, sources, unused dependencies'
+if command -v cargo-deny >/dev/null 2>&1; then
+    cargo deny --offline check bans licenses sources
+else
+    say 'info: cargo-deny is not installed, not run'
+fi
+if command -v cargo-machete >/dev/null 2>&1; then
+    cargo machete
+else
+    say 'info: cargo-machete is not installed, not run'
+fi
+
+heading 'benchmarks are compiled'
+cargo bench --no-run --workspace --locked
+cargo build --release --locked -p fleet-benches --examples
+
+heading 'nothing is left behind'
+left=''
+for _ in $(seq 1 50); do
+    left=$(ours | awk -v before=" $already " 'index(before, " " $1 " ") == 0')
+    [ -n "$left" ] || break
+    sleep 0.2
+done
+if [ -n "$left" ]; then
+    printf '%s\n' "$left" >&2
+    stop 'these processes were left behind'
+fi
+[ "$cgroup_before" = "$(cat /proc/1/cgroup 2>/dev/null || true)" ] || stop '/proc/1/cgroup has changed'
+say 'no process, and the first process is in the cgroup it was in'
+
+total=$(cat "${reports[@]}" | grep -c '<testcase ' || true)
+step=done
+printf '\nall steps done in %d s\n' $((SECONDS - started))
+printf '%d passed, 0 failed\n' "$total"
