@@ -1,1 +1,12 @@
-//! placeholder
+//! Examples of embedding `fleet-core`. Each file beside `src/` is a program of its own:
+//!
+//! | Program | Shows |
+//! |---|---|
+//! | `embed_validate` | load a fleet file from text and print every problem |
+//! | `custom_harness` | add an agent program of your own |
+//! | `custom_backend` | put something else than a built-in sandbox around an agent |
+//! | `custom_supervisor` | keep runners alive with something else than systemd |
+//! | `dry_run` | resolve what a role may touch, against a file system that does not exist |
+//!
+//! Run one with `cargo run -p fleet-examples --example dry_run`. Tests in `tests/` run all of them
+//! and load every fleet file of this directory.

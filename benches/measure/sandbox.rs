@@ -1,0 +1,147 @@
+//! Our launcher against raw `bwrap`, with the same binds and `true` as the program.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use camino::Utf8PathBuf;
+use fleet_core::launch::{
+    DescriptorRequest, Environment, LaunchCommand, LaunchFile, LaunchPlan, PlanWord,
+};
+use fleet_core::path::LexicalPath;
+use fleet_core::port::{FileIdentity, IsolationBackend};
+use fleet_sandbox::HostView;
+
+use crate::{Failure, summary};
+
+/// Mounts of the policy, as many as a role with some project directories has.
+const MOUNTS: usize = 25;
+const SEARCH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
+
+/// Runs both in turn, `times` times, and compares each pair.
+pub(crate) fn compare(
+    times: usize,
+    binary: &str,
+    directory: &Path,
+) -> Result<Vec<String>, Failure> {
+    let directory = Utf8PathBuf::try_from(directory.canonicalize()?)?;
+    let root = directory.join("sandbox");
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&root)?;
+    for index in 0..MOUNTS {
+        fs::create_dir_all(root.join(format!("m{index}")))?;
+    }
+    let plan = plan(&root)?;
+    let raw = raw_words(&plan, &directory)?;
+
+    let (mut raw_times, mut over) = (Vec::new(), Vec::new());
+    for round in 0..=times {
+        let (program, arguments) = raw.split_first().ok_or("an empty plan")?;
+        let raw_time = timed(Command::new(program).args(arguments))?;
+        let file = launch_file(&plan, &directory, round)?;
+        let our_time = timed(Command::new(binary).args(["_pane", file.as_str()]))?;
+        if round > 0 {
+            raw_times.push(raw_time.as_secs_f64() * 1000.0);
+            over.push((our_time.as_secs_f64() - raw_time.as_secs_f64()) * 1000.0);
+        }
+    }
+    let lines = [summary::line("raw", raw_times), summary::line("over", over)];
+    Ok(lines.into_iter().flatten().collect())
+}
+
+fn timed(command: &mut Command) -> Result<Duration, Failure> {
+    let start = Instant::now();
+    let output = command
+        .env_clear()
+        .env("PATH", SEARCH.join(":"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .output()?;
+    let elapsed = start.elapsed();
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr);
+        return Err(format!(
+            "{} ended with {}: {text}",
+            command.get_program().display(),
+            output.status
+        )
+        .into());
+    }
+    Ok(elapsed)
+}
+
+fn plan(root: &Utf8PathBuf) -> Result<LaunchPlan, Failure> {
+    let program = HostView::find_program(&SEARCH.map(Utf8PathBuf::from), "bwrap");
+    let program = program.ok_or("`bwrap` is not installed")?;
+    let help = Command::new(&program).arg("--help").output()?;
+    let help = String::from_utf8_lossy(&help.stdout).into_owned();
+    let evidence = fleet_benches::evidence(program.as_str(), &help);
+    let identify = |path: &LexicalPath| {
+        fs::symlink_metadata(path.as_str()).map_or(FileIdentity { dev: 0, ino: 0 }, |found| {
+            FileIdentity { dev: found.dev(), ino: found.ino() }
+        })
+    };
+    let policy =
+        fleet_benches::policy_of(&LexicalPath::absolute(root.as_str())?, MOUNTS, identify)?;
+    let command = LaunchCommand { argv: vec!["/bin/true".to_owned()], cwd: root.join("m1") };
+    Ok(fleet_benches::host_backend().plan(&policy, &evidence, &command)?)
+}
+
+/// The plan as a person would type it: paths in place of descriptors, no filters, no status pipe.
+fn raw_words(plan: &LaunchPlan, directory: &Utf8PathBuf) -> Result<Vec<String>, Failure> {
+    let mut words: Vec<String> = Vec::new();
+    for word in &plan.argv {
+        let index = match word {
+            PlanWord::Text(text) => {
+                words.push(text.clone());
+                continue;
+            }
+            PlanWord::Descriptor(index) => *index,
+        };
+        let flag = words.pop().ok_or("a plan that begins with a descriptor")?;
+        match plan.descriptors.get(index).ok_or("a descriptor that was not asked for")? {
+            DescriptorRequest::Source { path, .. } => {
+                words.extend([flag.trim_end_matches("-fd").to_owned(), path.to_string()]);
+            }
+            DescriptorRequest::Data { content, .. } => {
+                // A mode belongs to the flag that makes the file; a bind has none.
+                if words.len() > 1 && words[words.len() - 2] == "--perms" {
+                    words.truncate(words.len() - 2);
+                }
+                let path = directory.join(format!("data{index}"));
+                fs::write(&path, content)?;
+                words.extend(["--ro-bind".to_owned(), path.to_string()]);
+            }
+            DescriptorRequest::SeccompFilter { .. } | DescriptorRequest::StatusPipe => {}
+            other @ DescriptorRequest::Prepared { .. } => {
+                return Err(format!("not known to this program: {other:?}").into());
+            }
+        }
+    }
+    Ok(words)
+}
+
+fn launch_file(
+    plan: &LaunchPlan,
+    directory: &Utf8PathBuf,
+    round: usize,
+) -> Result<Utf8PathBuf, Failure> {
+    let file = LaunchFile {
+        version: LaunchFile::VERSION,
+        launch_id: format!("bench-{round}").parse()?,
+        role: "bench".parse()?,
+        command: LaunchCommand { argv: vec!["/bin/true".to_owned()], cwd: directory.clone() },
+        env: Environment([("PATH".to_owned(), SEARCH.join(":"))].into()),
+        plan: plan.clone(),
+        exit_record: directory.join("exit-status"),
+        observed: directory.join("observed.json"),
+    };
+    let path = directory.join("launch.json");
+    let mut options = fs::OpenOptions::new();
+    let mut open = options.write(true).create_new(true).mode(0o600).open(&path)?;
+    open.write_all(&serde_json::to_vec(&file)?)?;
+    Ok(path)
+}

@@ -1,0 +1,152 @@
+//! Adds an agent program of one's own: a harness is one pure type, registered by the embedder.
+//!
+//! `aide` takes its model as an option and reads the briefing from a file named in its arguments.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use camino::Utf8PathBuf;
+use fleet_core::config::{ConfigSources, LoadOptions, Role, SourceText, YamlMode, load};
+use fleet_core::harness::{
+    ExitPolicy, Harness, HarnessLaunch, Harnesses, LaunchDirs, OptionProblem, Options, ScreenTexts,
+    StartMode,
+};
+use fleet_core::id::{HarnessId, SessionId};
+use fleet_core::path::LexicalPath;
+use fleet_core::permissions::{Approval, Permissions, Translation};
+
+/// The harness `aide`.
+#[derive(Debug)]
+pub(crate) struct Aide {
+    id: HarnessId,
+}
+
+impl Aide {
+    /// Its id is what a fleet file writes under `harness`.
+    pub(crate) fn new() -> Result<Self, fleet_core::id::NameError> {
+        Ok(Self { id: "aide".parse()? })
+    }
+}
+
+impl Harness for Aide {
+    fn id(&self) -> &HarnessId {
+        &self.id
+    }
+
+    fn supports_resume(&self, _options: &Options) -> bool {
+        true
+    }
+
+    // An option that can't be honoured is a problem; none is ever dropped.
+    fn validate_options(&self, options: &Options) -> Vec<OptionProblem> {
+        options
+            .iter()
+            .filter(|(key, value)| *key != "colour" || !value.is_boolean())
+            .map(|(key, _)| OptionProblem {
+                path: key.clone(),
+                message: "is not an option of `aide`, or not `true` or `false`".to_owned(),
+                allowed: vec!["colour".to_owned()],
+                unknown_key: key != "colour",
+            })
+            .collect()
+    }
+
+    fn refused_keys(&self) -> &'static [(&'static str, &'static str)] {
+        &[("autocompact_pct", "`aide` never compacts its context")]
+    }
+
+    fn launch(
+        &self,
+        role: &Role,
+        dirs: &LaunchDirs,
+        mode: StartMode,
+        session: &SessionId,
+    ) -> HarnessLaunch {
+        let mut argv = vec!["aide".to_owned()];
+        if let Some(model) = &role.model {
+            argv.extend(["--model".to_owned(), model.clone()]);
+        }
+        argv.extend(match mode {
+            StartMode::Fresh => ["--briefing".to_owned(), dirs.briefing.to_string()],
+            StartMode::Resume => ["--resume".to_owned(), session.to_string()],
+        });
+        let env = BTreeMap::from([("AIDE_HOME".to_owned(), dirs.harness_home.to_string())]);
+        HarnessLaunch { argv, env }
+    }
+
+    fn translate(&self, permissions: &Permissions) -> Translation {
+        let mode = match permissions.approval {
+            Approval::Ask => "ask",
+            Approval::Auto | Approval::Allow => "auto",
+        };
+        Translation::Supported {
+            native: BTreeMap::from([("mode".to_owned(), mode.to_owned())]),
+            exact: permissions.approval != Approval::Allow,
+            notes: Vec::new(),
+            warnings: match permissions.approval {
+                Approval::Allow => vec!["`aide` still asks before it deletes a file".to_owned()],
+                Approval::Ask | Approval::Auto => Vec::new(),
+            },
+        }
+    }
+
+    fn exit_policy(&self) -> ExitPolicy {
+        ExitPolicy { clean_exit_is_fresh: true, fast_fail_ms: 20_000 }
+    }
+
+    fn screen(&self, _options: &Options) -> ScreenTexts {
+        ScreenTexts { ready: vec!["aide>".to_owned()], ..ScreenTexts::default() }
+    }
+}
+
+const FLEET: &str = "\
+roles:
+  helper:
+    harness: aide
+    model: small-1
+    harness_options: { colour: true }
+";
+
+/// The lines this program prints: how `helper` starts the first time.
+pub(crate) fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
+    let mut harnesses = Harnesses::built_in();
+    harnesses.register(Arc::new(Aide::new()?));
+
+    let path = Utf8PathBuf::from("/srv/fleet/fleet.yaml");
+    let sources = ConfigSources {
+        base_path: path.clone(),
+        base: Some(SourceText { path, bytes: FLEET.as_bytes().to_vec() }),
+        drop_ins: Vec::new(),
+    };
+    let home = LexicalPath::root();
+    let options = LoadOptions { yaml_mode: YamlMode::Strict, home: &home, harnesses: &harnesses };
+    let loaded = load(&sources, &options);
+    let Some(fleet) = loaded.fleet else {
+        return Ok(loaded.diagnostics.iter().map(ToString::to_string).collect());
+    };
+
+    let dirs = LaunchDirs {
+        state: "/srv/fleet/.ours-fleet/agents/helper".into(),
+        cwd: "/srv/project".into(),
+        harness_home: "/srv/fleet/.ours-fleet/harness/helper/aide".into(),
+        handout: "/srv/fleet/.ours-fleet/handout/helper".into(),
+        briefing: "/srv/fleet/.ours-fleet/handout/helper/briefing.md".into(),
+    };
+    let session: SessionId = "11111111-2222-4333-8444-555555555555".parse()?;
+    let mut lines = Vec::new();
+    for role in fleet.roles.values() {
+        if let Some(harness) = harnesses.get(role.harness.as_str()) {
+            let launch = harness.launch(role, &dirs, StartMode::Fresh, &session);
+            lines.push(format!("{}: {}", role.name, launch.argv.join(" ")));
+        }
+    }
+    Ok(lines)
+}
+
+#[expect(clippy::print_stdout, reason = "a program for the terminal")]
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    for line in run()? {
+        println!("{line}");
+    }
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! Resolves what a role may touch, against a file system that exists in memory only.
+//!
+//! The core asks for paths through the port `PathProbe`; this program answers from a table, so it
+//! runs anywhere, and shows how a link that leads into `~/.ssh` is found out.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use camino::Utf8PathBuf;
+use fleet_core::config::{ConfigSources, LoadOptions, SourceText, YamlMode, load};
+use fleet_core::harness::Harnesses;
+use fleet_core::isolation::MountMode;
+use fleet_core::isolation::forbidden::{ForbiddenInputs, ForbiddenList};
+use fleet_core::isolation::resolve::{ResolveContext, resolve};
+use fleet_core::layout::{FleetLayout, Homes};
+use fleet_core::path::LexicalPath;
+use fleet_core::port::{FileFacts, FileIdentity, FileKind, PathProbe, PathProbeError, Resolved};
+
+/// Directories and links by path; the position in the table is the inode.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    directories: BTreeSet<String>,
+    links: BTreeMap<String, LexicalPath>,
+}
+
+impl Table {
+    fn directory(&mut self, path: &str) -> &mut Self {
+        for ancestor in Utf8PathBuf::from(path).ancestors() {
+            self.directories.insert(ancestor.to_string());
+        }
+        self
+    }
+
+    fn facts(&self, path: &str) -> Option<FileFacts> {
+        let ino = self.directories.iter().position(|known| known == path)?;
+        Some(FileFacts {
+            identity: FileIdentity { dev: 1, ino: u64::try_from(ino).ok()? },
+            kind: FileKind::Directory,
+            uid: 1000,
+            mode: 0o700,
+            links: 1,
+        })
+    }
+}
+
+impl PathProbe for Table {
+    fn resolve(&self, path: &LexicalPath) -> Result<Resolved, PathProbeError> {
+        let mut followed = 0;
+        let mut at = LexicalPath::root();
+        let mut rest: VecDeque<String> = path.components().map(str::to_owned).collect();
+        while let Some(component) = rest.pop_front() {
+            let next = at
+                .child(&component)
+                .map_err(|reason| PathProbeError::BadTarget { path: path.to_string(), reason })?;
+            match self.links.get(next.as_str()) {
+                Some(_) if followed == 40 => {
+                    return Err(PathProbeError::Loop { path: path.to_string() });
+                }
+                Some(target) => {
+                    followed += 1;
+                    rest = target.components().map(str::to_owned).chain(rest).collect();
+                    at = LexicalPath::root();
+                }
+                None => at = next,
+            }
+        }
+        let ancestors = at.self_and_ancestors().skip(1);
+        let ancestors = ancestors.filter_map(|above| Some(self.facts(above)?.identity)).collect();
+        Ok(Resolved { object: self.facts(at.as_str()), ancestors, path: at })
+    }
+
+    fn mounts_below(
+        &self,
+        _directory: &LexicalPath,
+    ) -> Result<Vec<(LexicalPath, FileIdentity)>, PathProbeError> {
+        Ok(Vec::new())
+    }
+
+    fn head(&self, file: &LexicalPath, _limit: usize) -> Result<Vec<u8>, PathProbeError> {
+        Err(PathProbeError::Io { path: file.to_string(), detail: "holds no files".to_owned() })
+    }
+
+    fn ignores_case(&self, _path: &LexicalPath) -> bool {
+        false
+    }
+}
+
+const FLEET: &str = "\
+defaults: { harness: command }
+roles:
+  builder:
+    cwd: /srv/project
+    harness_options: { argv: [cat] }
+    isolation: { network: deny, fs: { read: [/srv/docs] } }
+  curious:
+    cwd: /srv/project
+    harness_options: { argv: [cat] }
+    isolation: { network: deny, fs: { read: [/srv/handy] } }
+";
+
+/// The lines this program prints: the mounts of each role, or why there are none.
+pub(crate) fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
+    let home = LexicalPath::absolute("/home/operator")?;
+    let homes = Homes { fleet: home.as_path().into(), os: home.as_path().into(), passwd: None };
+    let layout = FleetLayout::new(&homes.fleet);
+    let harnesses = Harnesses::built_in();
+
+    let path = Utf8PathBuf::from("/home/operator/fleet.yaml");
+    let sources = ConfigSources {
+        base_path: path.clone(),
+        base: Some(SourceText { path: path.clone(), bytes: FLEET.as_bytes().to_vec() }),
+        drop_ins: Vec::new(),
+    };
+    let options = LoadOptions { yaml_mode: YamlMode::Strict, home: &home, harnesses: &harnesses };
+    let loaded = load(&sources, &options);
+    let Some(fleet) = loaded.fleet else {
+        return Ok(loaded.diagnostics.iter().map(ToString::to_string).collect());
+    };
+
+    let mut table = Table::default();
+    table.directory("/srv/project").directory("/srv/docs").directory("/home/operator/.ssh");
+    table.links.insert("/srv/handy".to_owned(), home.child(".ssh")?);
+    for role in fleet.roles.values() {
+        let trees = layout.role(&role.name);
+        for tree in trees.all() {
+            table.directory(tree.as_str());
+        }
+        table.directory(trees.harness_home(&role.harness).as_str());
+    }
+
+    let forbidden = ForbiddenList::build(
+        &ForbiddenInputs {
+            homes: &homes,
+            state_root: layout.root().to_owned(),
+            config_files: vec![path],
+            drop_in_dir: layout.drop_in_dir(),
+            forbid_paths: fleet.policy.forbid_paths.clone(),
+            relocated: Vec::new(),
+            sockets: Vec::new(),
+            path_dirs: Vec::new(),
+            binary: None,
+            uid: 1000,
+        },
+        &table,
+    );
+
+    let mut lines = Vec::new();
+    for role in fleet.roles.values() {
+        let Some(block) = &role.isolation else { continue };
+        let trees = layout.role(&role.name);
+        let context = ResolveContext {
+            trees: &trees,
+            harness_home: &trees.harness_home(&role.harness),
+            cwd: role.cwd.as_ref(),
+            cwd_mode: MountMode::ReadWrite,
+            homes: &homes,
+            forbidden: &forbidden,
+            launch_closure: &[],
+            uid: 1000,
+        };
+        match resolve(block, &context, &table) {
+            Ok(policy) => lines.extend(policy.mounts.iter().map(|mount| {
+                format!("{}: {} {} ({})", role.name, mount.mode, mount.destination, mount.origin)
+            })),
+            Err(problems) => {
+                lines.extend(problems.iter().map(|problem| format!("{}: {problem}", role.name)));
+            }
+        }
+    }
+    Ok(lines)
+}
+
+#[expect(clippy::print_stdout, reason = "a program for the terminal")]
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    for line in run()? {
+        println!("{line}");
+    }
+    Ok(())
+}

@@ -1,0 +1,4 @@
+//! What the documentation points at works.
+
+mod fleet_files;
+mod programs;
