@@ -73,13 +73,16 @@ how_to() {
 
 What to do now (\`$fleet\` is ours-fleet for this fleet home):
 
-  $fleet attach writer              look at its console; Ctrl-b d leaves it running
-  $fleet send writer 'a first note' send it a line
-  $fleet peek writer                see the answer
-  $fleet status                     what everybody does
-  $fleet --help                     all the rest
-  $root/scripts/quickstart.sh --down$([ "$home" = "${HOME:-}/.ours-fleet-quickstart" ] || printf ' --home %s' "$home")
-                                                     take everything away
+  look at its console (Ctrl-b d leaves it running)
+      $fleet attach writer
+  send it a line, see the answer
+      $fleet send writer 'a first note'
+      $fleet peek writer
+  what everybody does; all the rest
+      $fleet status
+      $fleet --help
+  take everything away
+      $root/scripts/quickstart.sh --down$([ "$home" = "${HOME:-}/.ours-fleet-quickstart" ] || printf ' --home %s' "$home")
 T
 }
 
@@ -99,7 +102,11 @@ if [ "$down" = yes ]; then
         [ -n "$left" ] || break
         sleep 0.2
     done
-    [ -z "$left" ] || fail "these processes are still there: $(printf '%s ' $left)"
+    if [ -n "$left" ]; then
+        # shellcheck disable=SC2086
+        ps -o pid=,args= -p "$(printf '%s\n' $left | paste -s -d , -)" >&2 || true
+        fail 'these processes are still there; nothing was removed'
+    fi
     rm -rf -- "$home"
     say "no process is left; removed $home"
     exit 0
