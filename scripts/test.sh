@@ -19,6 +19,19 @@ cd "$root"
 export REQUIRE_ALL="${REQUIRE_ALL:-0}" INSTA_UPDATE="${INSTA_UPDATE:-no}"
 unset OURS_FLEET_HOME OURS_FLEET_SUPERVISOR TMUX TMUX_PANE
 nextest_version=0.9.143
+umask 022
+# As root the tests also run as a plain user, who must be able to reach what was built.
+reachable() {
+    local directory=$1
+    while [ "$directory" != / ]; do
+        if [ -d "$directory" ] && [ -z "$(find "$directory" -maxdepth 0 -perm -001)" ]; then return 1; fi
+        directory=$(dirname "$directory")
+    done
+}
+if [ "$(id -u)" -eq 0 ] && ! reachable "${CARGO_TARGET_DIR:-$root/target}"; then
+    export CARGO_TARGET_DIR="/var/tmp/ours-fleet-target-$(printf '%s' "$root" | cksum | cut -d ' ' -f 1)"
+    printf 'building in %s: a plain user can not reach %s\n' "$CARGO_TARGET_DIR" "$root"
+fi
 target_dir=${CARGO_TARGET_DIR:-$root/target}
 
 number=0
