@@ -103,8 +103,8 @@ chmod 0755 "$scratch"
 mkdir -m 0700 "$scratch/t"
 export TMPDIR="$scratch/t"
 cgroup_before=$(cat /proc/1/cgroup 2>/dev/null || true)
-# Pids that are ours: program below the target directory, or command line or working directory below
-# the scratch directory. A zombie counts as gone.
+# Pids that are ours: program, working directory or command line below the target directory or the
+# scratch directory. A zombie counts as gone.
 ours() {
     local pid exe cwd line
     for pid in $(ls /proc 2>/dev/null | grep -E '^[0-9]+$' || true); do
@@ -114,8 +114,8 @@ ours() {
         cwd=$(readlink "/proc/$pid/cwd" 2>/dev/null || true)
         line=$({ tr '\0' ' ' < "/proc/$pid/cmdline"; } 2>/dev/null || true)
         case "$exe" in "$target_dir"/* | "$scratch"/*) printf '%s %s\n' "$pid" "$line"; continue ;; esac
-        case "$cwd/" in "$scratch"/*) printf '%s %s\n' "$pid" "$line"; continue ;; esac
-        case "$line" in *"$scratch/"*) printf '%s %s\n' "$pid" "$line" ;; esac
+        case "$cwd/" in "$target_dir"/* | "$scratch"/*) printf '%s %s\n' "$pid" "$line"; continue ;; esac
+        case "$line" in *"$target_dir/tmp/"* | *"$scratch/"*) printf '%s %s\n' "$pid" "$line" ;; esac
     done
 }
 already=$(ours 2>/dev/null | awk '{ print $1 }' | tr '\n' ' ')
@@ -168,6 +168,9 @@ else
     chown -R "$test_user:" "$scratch/src" "$scratch/u" "$scratch/tests.tar.zst"
     mkdir "$scratch/x"
     chown "$test_user:" "$scratch/x"
+    # Some tests keep their directories out of /tmp, which a sandbox replaces: cargo names this one.
+    mkdir -p "$target_dir/tmp"
+    chmod 1777 "$target_dir/tmp"
     (
         cd "$scratch/src"
         setpriv --reuid "$test_user" --regid "$test_user" --init-groups --reset-env \
@@ -178,6 +181,7 @@ else
             --workspace-remap "$scratch/src" \
             -E '(package(fleet-sandbox) or package(fleet-cli) or test(/as_user/)) and not test(/as_root/)'
     )
+    chmod 0755 "$target_dir/tmp"
     user_report=$(find "$scratch/x" "$scratch/src" -path '*nextest/ci/junit.xml' | head -n 1)
     [ -n "$user_report" ] || stop 'the run as a plain user left no report'
     cp "$user_report" "$target_dir/nextest/kept/user.xml"
