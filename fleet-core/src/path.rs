@@ -169,15 +169,19 @@ impl LexicalPath {
 
     /// How this path lies to `other`, compared by whole components.
     pub fn relation(&self, other: &LexicalPath) -> Relation {
-        let (mut mine, mut theirs) = (self.components(), other.components());
-        loop {
-            match (mine.next(), theirs.next()) {
-                (None, None) => return Relation::Equal,
-                (None, Some(_)) => return Relation::Contains,
-                (Some(_), None) => return Relation::Inside,
-                (Some(a), Some(b)) if a == b => {}
-                (Some(_), Some(_)) => return Relation::Disjoint,
-            }
+        // Plain paths end in a whole component, so a prefix followed by `/` is an ancestor.
+        fn holds(outer: &str, inner: &str) -> bool {
+            outer == "/" || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'))
+        }
+        let (mine, theirs) = (self.as_str(), other.as_str());
+        if mine == theirs {
+            Relation::Equal
+        } else if holds(theirs, mine) {
+            Relation::Inside
+        } else if holds(mine, theirs) {
+            Relation::Contains
+        } else {
+            Relation::Disjoint
         }
     }
 

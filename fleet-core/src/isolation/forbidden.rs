@@ -3,6 +3,10 @@
 //! Every entry and every candidate is resolved in the same way and compared twice: by the components
 //! of its path, and by device and inode of the object and of each directory above it. The second
 //! comparison sees through bind mounts, hard links and spellings that the file system folds.
+//!
+//! Not seen: a bind mount, made by root elsewhere, of a directory *below* a forbidden one, and a hard
+//! link to a file that is not one of the well-known key files. Neither is reachable by name or by the
+//! identity of anything above it.
 
 mod index;
 mod verdict;

@@ -1,7 +1,7 @@
 //! What a role may touch: from the written block to a resolved policy with reasons.
 //!
-//! [`forbidden`] says what nobody may reach, [`resolve`] turns a block into mounts, [`select`]
-//! chooses a backend, [`report`] names what is enforced. All pure: the file system is asked through
+//! [`forbidden`] says what nobody may reach, [`closure`] finds what a program needs, [`resolve`] turns
+//! a block into mounts, [`select`] chooses a backend, [`report`] names what is enforced. All pure: the file system is asked through
 //! [`PathProbe`](crate::port::PathProbe).
 
 pub mod closure;

@@ -179,7 +179,12 @@ fn lexical(path: &Utf8Path) -> Result<LexicalPath, Box<Diagnostic>> {
 
 impl Work<'_> {
     /// Looks at a source; a failure is noted as a problem of the mount's key.
-    fn look(&mut self, written: &str, path: &LexicalPath, key: &str) -> Option<Resolved> {
+    fn look(
+        &mut self,
+        written: &str,
+        path: &LexicalPath,
+        origin: &MountOrigin,
+    ) -> Option<Resolved> {
         match self.probe.resolve(path) {
             Ok(resolved) => Some(resolved),
             Err(error) => {
@@ -190,7 +195,7 @@ impl Work<'_> {
                     via: None,
                     cause: Cause::Unreadable { error },
                 };
-                self.problems.push(conflict.diagnostic(key));
+                self.problems.push(conflict.diagnostic(origin.key()));
                 None
             }
         }
@@ -225,7 +230,7 @@ impl Work<'_> {
         mode: MountMode,
         origin: MountOrigin,
     ) {
-        let Some(resolved) = self.look(written, path, &origin.key()) else { return };
+        let Some(resolved) = self.look(written, path, &origin) else { return };
         if self.judge(Side::Source, written, &resolved, mode, &origin) {
             let destination = resolved.path.clone();
             self.push(written, resolved, destination, mode, origin);
@@ -254,7 +259,9 @@ impl Work<'_> {
     /// Mounts the working directory unless it is STATE, and says where the command starts.
     fn working_directory(&mut self, state: &LexicalPath) -> LexicalPath {
         let Some(cwd) = self.context.cwd else { return state.clone() };
-        let Some(resolved) = self.look(cwd.as_str(), cwd, "cwd") else { return cwd.clone() };
+        let Some(resolved) = self.look(cwd.as_str(), cwd, &MountOrigin::Cwd) else {
+            return cwd.clone();
+        };
         if Some(&resolved.path) == self.own.state.as_ref() {
             return state.clone();
         }

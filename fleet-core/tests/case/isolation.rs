@@ -1,8 +1,15 @@
 //! Conformance cases 07 C: what a role may not reach, named after the case.
 
+mod overlays;
+mod secrets;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use fleet_core::diagnostic::{Code, Diagnostic};
 use fleet_core::isolation::{Backend, MountMode, MountOrigin};
 use fleet_core::path::{LexicalPath, LexicalPathError};
+use fleet_core::port::{FileIdentity, PathProbe, PathProbeError, Resolved};
+use fleet_core::test_support::fakes::MemoryTree;
 use fleet_core::test_support::scene::{HOME, Scene, path};
 
 pub(crate) fn scene(change: impl FnOnce(&mut Scene)) -> Scene {
@@ -402,6 +409,56 @@ fn what_cannot_be_judged_is_refused() {
     assert!(problems.iter().all(|problem| problem.message.contains("`relative.yaml`")));
 }
 
+/// Counts what is asked of the file system.
+#[derive(Debug)]
+struct Counting {
+    tree: MemoryTree,
+    looks: AtomicUsize,
+}
+
+impl PathProbe for Counting {
+    fn resolve(&self, path: &LexicalPath) -> Result<Resolved, PathProbeError> {
+        self.looks.fetch_add(1, Ordering::Relaxed);
+        self.tree.resolve(path)
+    }
+
+    fn mounts_below(
+        &self,
+        directory: &LexicalPath,
+    ) -> Result<Vec<(LexicalPath, FileIdentity)>, PathProbeError> {
+        self.looks.fetch_add(1, Ordering::Relaxed);
+        self.tree.mounts_below(directory)
+    }
+
+    fn head(&self, file: &LexicalPath, limit: usize) -> Result<Vec<u8>, PathProbeError> {
+        self.looks.fetch_add(1, Ordering::Relaxed);
+        self.tree.head(file, limit)
+    }
+
+    fn ignores_case(&self, path: &LexicalPath) -> bool {
+        self.looks.fetch_add(1, Ordering::Relaxed);
+        self.tree.ignores_case(path)
+    }
+}
+
+/// A role with many mounts must not cost many looks each: one to resolve, one at the mount table.
+#[test]
+fn each_mount_costs_two_looks() {
+    let looks = |mounts: usize| {
+        let scene = scene(|s| {
+            for number in 0..mounts {
+                let at = format!("/data/d{number}");
+                s.tree.dir(&at);
+                s.read(&at);
+            }
+        });
+        let probe = Counting { tree: scene.tree.clone(), looks: AtomicUsize::new(0) };
+        assert!(scene.resolve_by(&probe).is_ok());
+        probe.looks.into_inner()
+    };
+    assert_eq!(looks(60) - looks(10), 100);
+}
+
 #[test]
 fn below_usr_only_what_is_there_or_owned() {
     let below = |s: &mut Scene, uid| {
@@ -417,206 +474,4 @@ fn a_missing_source_is_left_to_the_launch() {
     let policy = accepted(|s| no(s.cwd("/home/u/gone").read("/home/u/absent")));
     let missing: Vec<String> = policy.missing_sources().map(|mount| mount.origin.key()).collect();
     assert_eq!(missing, ["cwd", "isolation.fs.read[0]"]);
-}
-
-mod secrets {
-    use super::*;
-
-    #[test]
-    fn go_below_run_secrets_or_tmp() {
-        let policy = accepted(|s| {
-            s.secret("/home/u/notes.txt", "/run/secrets/n").secret("/home/u/notes.txt", "/tmp/n");
-        });
-        let count = policy.mounts.iter().filter(|m| m.mode == MountMode::ReadOnly).count();
-        assert_eq!(count, 3, "two secrets and the handout");
-        for (to, word) in [
-            ("/home/u/n", "not a place for a secret"),
-            ("/run/n", "protected path `/run`"),
-            ("/run/secrets", "protected path `/run`"),
-            ("/tmp", "not a place for a secret"),
-            ("/etc/passwd", "protected path `/etc`"),
-            ("/home", "would cover"),
-            ("/", "root directory"),
-        ] {
-            let problem = refusal(|s| no(s.secret("/home/u/notes.txt", to)));
-            let named = problem.message.contains(word) || problem.message.contains("would expose");
-            assert!(named, "{to}: {problem}");
-        }
-    }
-
-    #[test]
-    fn go_over_what_exists_in_a_read_only_mount() {
-        let base = |s: &mut Scene| {
-            s.tree.file("/opt/tools/cfg", "old");
-            s.read("/opt/tools");
-        };
-        accepted(|s| {
-            base(s);
-            s.secret("/home/u/notes.txt", "/opt/tools/cfg");
-        });
-        refused(
-            |s| {
-                base(s);
-                s.secret("/home/u/notes.txt", "/opt/tools/new");
-            },
-            "isolation.secrets[0]",
-            &["no such mount point exists"],
-        );
-    }
-
-    #[test]
-    fn must_be_files_that_not_everybody_writes() {
-        refused(
-            |s| no(s.secret("/home/u/lib", "/run/secrets/l")),
-            "isolation.secrets[0]",
-            &["is a directory"],
-        );
-        accepted(|s| {
-            s.secret("/home/u/lib", "/run/secrets/l").block.secrets[0].map_form = true;
-        });
-        let problem = refusal(|s| {
-            s.tree.file_mode("/home/u/open", "x", 0o666);
-            s.secret("/home/u/open", "/run/secrets/o");
-        });
-        assert_eq!(problem.code, Code::FileTrust);
-    }
-
-    #[test]
-    fn in_a_writable_mount_are_noted() {
-        let policy = accepted(|s| {
-            s.tree.file_mode("/home/u/work/token", "x", 0o600);
-            s.cwd("/home/u/work").secret("/home/u/work/token", "/run/secrets/t");
-        });
-        assert!(policy.residual_risks.iter().any(|risk| risk.contains("/home/u/work/token")));
-    }
-}
-
-mod overlays {
-    use super::*;
-
-    fn project(s: &mut Scene) {
-        s.tree.file("/home/u/work/.git/config", "[core]").dir("/home/u/work/.git/hooks");
-        s.tree.file("/home/u/work/.mcp.json", "{}");
-        s.cwd("/home/u/work");
-    }
-
-    fn shown(policy: &fleet_core::isolation::IsolationPolicy) -> Vec<(String, MountMode)> {
-        policy
-            .mounts
-            .iter()
-            .filter(|m| m.destination.is_within(&path("/home/u/work")))
-            .map(|m| (m.destination.to_string(), m.mode))
-            .collect()
-    }
-
-    #[test]
-    fn cover_what_is_present_and_hold_its_parents() {
-        let policy = accepted(project);
-        let (rw, ro) = (MountMode::ReadWrite, MountMode::ReadOnly);
-        let expected = [
-            ("/home/u/work", rw),
-            ("/home/u/work/.mcp.json", ro),
-            ("/home/u/work/.git", rw),
-            ("/home/u/work/.git/config", ro),
-            ("/home/u/work/.git/hooks", ro),
-        ];
-        assert_eq!(shown(&policy), expected.map(|(at, mode)| (at.to_owned(), mode)));
-        let risks = policy.residual_risks.join("\n");
-        assert!(risks.contains(".claude") && risks.contains(".codex"), "{risks}");
-        assert!(policy.ephemeral_dirs.is_empty());
-    }
-
-    #[test]
-    fn a9_absent_hooks_are_made_for_the_launch_only() {
-        let policy = accepted(|s| {
-            project(s);
-            s.tree.remove("/home/u/work/.git/hooks");
-        });
-        assert_eq!(policy.ephemeral_dirs, ["/home/u/work/.git/hooks"]);
-        let hooks = policy.covering(&path("/home/u/work/.git/hooks")).expect("mounted");
-        assert_eq!((hooks.mode, hooks.identity), (MountMode::ReadOnly, None));
-        assert_eq!(policy.missing_sources().count(), 0);
-        // No repository: nothing is made.
-        let policy = accepted(|s| no(s.cwd("/home/u/work")));
-        assert!(policy.ephemeral_dirs.is_empty());
-    }
-
-    #[test]
-    fn follow_the_list_that_is_written() {
-        let policy = accepted(|s| {
-            project(s);
-            s.block.protect = Some(Vec::new());
-        });
-        assert_eq!(shown(&policy).len(), 1);
-        let policy = accepted(|s| {
-            project(s);
-            s.tree.file("/home/u/work/a/b/Makefile", "all:");
-            s.block.protect = Some(vec!["a/b/Makefile".to_owned()]);
-        });
-        assert_eq!(
-            shown(&policy).iter().map(|(at, _)| at.as_str()).collect::<Vec<_>>(),
-            ["/home/u/work", "/home/u/work/a", "/home/u/work/a/b", "/home/u/work/a/b/Makefile"]
-        );
-        for bad in ["../x", "/etc/x", "a//b", "", "a/./b"] {
-            refused(
-                |s| {
-                    project(s);
-                    s.block.protect = Some(vec![bad.to_owned()]);
-                },
-                "isolation.protect[0]",
-                &["not a path below the cwd"],
-            );
-        }
-    }
-
-    #[test]
-    fn never_go_through_links() {
-        let linked = |s: &mut Scene| {
-            project(s);
-            s.tree.remove("/home/u/work/.mcp.json").link("/home/u/work/.mcp.json", "/home/u/lib");
-        };
-        let policy = accepted(linked);
-        assert!(policy.mounts.iter().all(|mount| mount.source != path("/home/u/lib")));
-        assert!(policy.residual_risks.iter().any(|risk| risk.contains("symbolic link")));
-        refused(
-            |s| {
-                linked(s);
-                s.block.protect = Some(vec![".mcp.json".to_owned()]);
-            },
-            "isolation.protect[0]",
-            &["symbolic link"],
-        );
-    }
-
-    #[test]
-    fn a8_a_linked_worktree_is_refused_until_its_repository_is_granted() {
-        let worktree = |s: &mut Scene| {
-            s.tree.dir("/home/u/main/.git/hooks").file("/home/u/main/.git/config", "[core]");
-            s.tree.file("/home/u/main/.git/worktrees/w/commondir", "../..\n");
-            s.tree.file("/home/u/work/.git", "gitdir: /home/u/main/.git/worktrees/w\n");
-            s.cwd("/home/u/work");
-        };
-        let problem = refusal(worktree);
-        assert_eq!(problem.path, "cwd");
-        assert!(problem.to_string().contains("add /home/u/main/.git to isolation.fs.write"));
-        let policy = accepted(|s| {
-            worktree(s);
-            s.write("/home/u/main/.git");
-        });
-        for (below, mode) in [
-            ("objects", MountMode::ReadWrite),
-            ("hooks/pre-commit", MountMode::ReadOnly),
-            ("config", MountMode::ReadOnly),
-        ] {
-            let at = path("/home/u/main/.git").join(below).expect("a path");
-            assert_eq!(policy.covering(&at).map(|mount| mount.mode), Some(mode), "{below}");
-        }
-        // A submodule, with a relative pointer.
-        let problem = refusal(|s| {
-            s.tree.dir("/home/u/super/.git/modules/m");
-            s.tree.file("/home/u/super/m/.git", "gitdir: ../.git/modules/m");
-            s.cwd("/home/u/super/m");
-        });
-        assert!(problem.to_string().contains("/home/u/super/.git/modules/m"), "{problem}");
-    }
 }

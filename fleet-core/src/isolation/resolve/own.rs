@@ -29,7 +29,7 @@ impl Work<'_> {
                     continue;
                 }
             };
-            let Some(resolved) = self.look(place.as_str(), &place, "isolation") else { continue };
+            let Some(resolved) = self.look(place.as_str(), &place, &origin) else { continue };
             if let Some(problem) = self.not_as_made(&place, &resolved) {
                 self.problems.push(problem);
                 continue;

@@ -20,7 +20,7 @@ impl Work<'_> {
         for (index, entry) in self.block.secrets.iter().enumerate() {
             let origin = MountOrigin::Secret { index };
             let written = entry.from.as_str();
-            let Some(resolved) = self.look(written, &entry.from, &origin.key()) else { continue };
+            let Some(resolved) = self.look(written, &entry.from, &origin) else { continue };
             if let Some(problem) = unfit(entry, &resolved) {
                 self.problems.push(problem.path(origin.key()));
                 continue;
@@ -51,7 +51,7 @@ impl Work<'_> {
 
     /// The destination as text, and as what it leads to on the host.
     fn judge_destination(&mut self, entry: &SecretEntry, origin: &MountOrigin) -> bool {
-        let Some(resolved) = self.look(entry.to.as_str(), &entry.to, &origin.key()) else {
+        let Some(resolved) = self.look(entry.to.as_str(), &entry.to, origin) else {
             return false;
         };
         let lexical = Resolved { path: entry.to.clone(), object: None, ancestors: Vec::new() };
