@@ -5,6 +5,7 @@
 #[macro_use]
 mod support;
 
+mod case;
 mod contract;
 mod fault;
 mod integration;

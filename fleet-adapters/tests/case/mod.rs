@@ -1,0 +1,4 @@
+//! Cases of 07 that need no real console: the runner over fakes.
+
+mod harness;
+mod runner;
