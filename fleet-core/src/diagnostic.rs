@@ -284,6 +284,11 @@ impl Sink {
         self.found.len() == MAX_PROBLEMS
     }
 
+    /// Whether there are so many problems that looking for near words is not worth its time.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.found.len() >= MAX_PROBLEMS / 20
+    }
+
     /// Counts an error that nobody worded.
     pub(crate) fn leave_out_error(&mut self) {
         self.errors = true;

@@ -1,7 +1,7 @@
 //! Tests of the core through its public API. The first module of a test's path is its tier.
 
 #![expect(clippy::disallowed_methods, reason = "a test reads the folder of the tests")]
-#![expect(clippy::expect_used, reason = "a helper that cannot go on fails the test that called it")]
+#![expect(clippy::expect_used, reason = "a helper of a test may end it")]
 
 #[path = "support/fleet.rs"]
 mod fleet;

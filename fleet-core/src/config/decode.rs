@@ -62,8 +62,16 @@ impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Top | Self::Role(_) => Ok(()),
-            Self::Key(Path::Top | Path::Role(_), key) => f.write_str(key),
-            Self::Key(parent, key) => write!(f, "{parent}.{key}"),
+            Self::Key(parent, key) => {
+                if !matches!(parent, Path::Top | Path::Role(_)) {
+                    write!(f, "{parent}.")?;
+                }
+                // A key of a hostile file may be as long as the file.
+                match key.char_indices().nth(100) {
+                    Some((end, _)) => write!(f, "{}…", &key[..end]),
+                    None => f.write_str(key),
+                }
+            }
             Self::Index(parent, index) => write!(f, "{parent}[{index}]"),
         }
     }

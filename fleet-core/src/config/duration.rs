@@ -51,7 +51,7 @@ impl fmt::Display for Duration {
     /// The largest of days, hours and minutes that divides exactly, otherwise seconds, rounded.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [(86_400_000, 'd'), (3_600_000, 'h'), (60_000, 'm')];
-        match units.iter().find(|(unit, _)| self.0 >= *unit && self.0 % unit == 0) {
+        match units.iter().find(|(unit, _)| self.0 >= *unit && self.0.is_multiple_of(*unit)) {
             Some((unit, letter)) => write!(f, "{}{letter}", self.0 / unit),
             None => write!(f, "{}s", self.0 / 1000 + u64::from(self.0 % 1000 >= 500)),
         }

@@ -1,8 +1,10 @@
 //! The `isolation:` block (01 §2.1, §2.4): its shape and its own rules. Whether a path is forbidden
 //! is not judged here, only whether its text can name a path at all.
 
+use std::collections::HashSet;
+
 use super::decode::{Cursor, Cx, Field, LARGEST};
-use super::keys::{FS, ISOLATION, RESOURCES, SECRET};
+use super::keys::{FS, ISOLATION, RESOURCES, SECRET, names};
 use super::model::Unavailable;
 use super::scalar::Core;
 use super::tree::Value;
@@ -99,6 +101,7 @@ fn conflicts(cursor: &Cursor<'_, '_>, block: &IsolationBlock, cx: &mut Cx<'_>) {
     let idle: Vec<String> = cursor
         .written()
         .filter(|key| !matches!(*key, "backend" | "on_unavailable"))
+        .filter(|key| names(ISOLATION).any(|name| name == *key))
         .map(|key| format!("`{key}`"))
         .collect();
     if block.backend == Backend::None && !idle.is_empty() {
@@ -170,7 +173,8 @@ fn fs_paths(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Vec<FsPath> {
 }
 
 fn protected(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Vec<String>> {
-    let mut paths: Vec<String> = Vec::new();
+    let mut seen = HashSet::new();
+    let mut paths = Vec::new();
     for (index, node) in field.items(cx)?.iter().enumerate() {
         let item = field.item(index, node);
         let Some(text) = item.text(cx) else { continue };
@@ -179,7 +183,7 @@ fn protected(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Vec<String>> {
         match below {
             Ok(path) if relative => {
                 let path = path.as_str().trim_start_matches('/').to_owned();
-                if !paths.contains(&path) {
+                if seen.insert(path.clone()) {
                     paths.push(path);
                 }
             }
@@ -192,7 +196,8 @@ fn protected(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Vec<String>> {
 }
 
 fn hosts(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Vec<String> {
-    let mut hosts: Vec<String> = Vec::new();
+    let mut seen = HashSet::new();
+    let mut hosts = Vec::new();
     for (index, node) in field.items(cx).unwrap_or_default().iter().enumerate() {
         let item = field.item(index, node);
         let Some(text) = item.text(cx) else { continue };
@@ -205,7 +210,7 @@ fn hosts(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Vec<String> {
                     "each with an optional :port",
                 ])
             });
-        } else if hosts.iter().any(|host| host == text) {
+        } else if !seen.insert(text) {
             item.reject(cx, Code::DuplicateName, "is listed twice", |it| it);
         } else {
             hosts.push(text.to_owned());
@@ -277,15 +282,13 @@ fn resources(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Resources> {
 
 /// The text of a scalar that is a text or a number.
 fn digits<'n>(field: &Field<'n, '_>, expected: &str, cx: &mut Cx<'_>) -> Option<&'n str> {
-    match (&field.node.value, field.core()) {
-        (Value::Scalar(scalar), Some(Core::Text(_) | Core::Int(_) | Core::Float(_))) => {
-            Some(&scalar.text)
-        }
-        _ => {
-            field.wrong_type(cx, expected);
-            None
-        }
+    if let Value::Scalar(scalar) = &field.node.value
+        && matches!(scalar.core(), Core::Text(_) | Core::Int(_) | Core::Float(_))
+    {
+        return Some(&scalar.text);
     }
+    field.wrong_type(cx, expected);
+    None
 }
 
 fn cpu(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Cpu> {

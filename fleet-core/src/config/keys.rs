@@ -395,7 +395,9 @@ mod tests {
             }
         }
         found.push(table);
-        table.iter().for_each(|key| inner(&key.kind, found));
+        for key in table {
+            inner(&key.kind, found);
+        }
     }
 
     #[test]

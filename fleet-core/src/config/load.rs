@@ -11,7 +11,7 @@ use super::merge::{self, Defaults};
 use super::model::Fleet;
 use super::provenance::{Layer, Provenance, Spot};
 use super::role_keys::{self, RoleKeys};
-use super::tree::{At, Entry, Node, read};
+use super::tree::{At, Entry, MAX_REPEATED_BYTES, Node, read};
 use super::validate::{self, Declared};
 use super::vars::Vars;
 use crate::diagnostic::{Code, Diagnostic, Severity, Sink};
@@ -94,6 +94,9 @@ pub fn load(sources: &ConfigSources, options: &LoadOptions<'_>) -> Loaded {
     Loaded { fleet, diagnostics }
 }
 
+/// Values that all roles together may inherit.
+const MAX_INHERITED: usize = 1_000_000;
+
 /// One tree per file, in the order of `Cx::files`. `None` if one has no tree.
 fn read_all(sources: &ConfigSources, cx: &mut Cx<'_>) -> Option<Vec<Node>> {
     let nothing = SourceText { path: sources.base_path.clone(), bytes: Vec::new() };
@@ -136,6 +139,20 @@ fn fleet(mut trees: Vec<Node>, cx: &mut Cx<'_>) -> Option<Fleet> {
         None => RoleKeys::default(),
     };
     let defaults = Defaults::new(defaults_keys, defaults_entry.map(|entry| &entry.value))?;
+
+    let roles = trees.iter().filter_map(|tree| tree.get("roles")?.value.entries());
+    let roles = roles.map(<[Entry]>::len).sum::<usize>();
+    if let Some(entry) = defaults_entry {
+        let (nodes, bytes) = entry.value.size();
+        let nodes = nodes.saturating_mul(roles);
+        if nodes > MAX_INHERITED || bytes.saturating_mul(roles) > MAX_REPEATED_BYTES {
+            let message = format!("{roles} roles cannot inherit so much");
+            top.child(entry).report(cx, Code::Limit, message, |it| {
+                it.allowed(["1000000 inherited values and 16 MiB of inherited text in all"])
+            });
+            return None;
+        }
+    }
 
     let mut seen = Seen::default();
     let mut roles = IndexMap::new();

@@ -9,7 +9,7 @@ use super::model::{Role, Session, Unavailable};
 use super::options::Effective;
 use super::provenance::{Layer, Spot};
 use super::role_env::{Env, EnvPass, is_hijack};
-use super::role_keys::{PermissionKeys, RoleKeys, Written};
+use super::role_keys::{ApprovalKey, PermissionKeys, RoleKeys, Said, Written};
 use super::role_later::{merge_monitor, merge_worklog};
 use super::tree::{At, Entry, Node};
 use super::unavailable::not_built;
@@ -226,7 +226,7 @@ fn models(
     field: &Field<'_, '_>,
     cx: &mut Cx<'_>,
 ) -> (Option<String>, Vec<String>) {
-    let model = keys.model.clone().or_else(|| base?.model.clone()).flatten();
+    let model = keys.model.clone().or_else(|| base?.model.clone()).and_then(Said::value);
     let chain = keys.model_chain.as_ref().or_else(|| base?.model_chain.as_ref());
     let Some(chain) = chain else { return (model, Vec::new()) };
     if let (Some(model), Some(first)) = (&model, chain.value.first())
@@ -267,17 +267,21 @@ fn permissions(layers: &[Option<&Written<PermissionKeys>>]) -> Permissions {
         merged.unattended = layer.value.unattended.or(merged.unattended);
     }
     let defaults = Permissions::default();
-    match merged.approval {
-        Some(None) => Permissions {
-            approval: Approval::Ask,
-            filesystem: Filesystem::ReadOnly,
-            unattended: Unattended::Deny,
-        },
-        approval => Permissions {
-            approval: approval.flatten().unwrap_or(defaults.approval),
-            filesystem: merged.filesystem.unwrap_or(defaults.filesystem),
-            unattended: merged.unattended.unwrap_or(defaults.unattended),
-        },
+    let approval = match merged.approval {
+        Some(ApprovalKey::Deny) => {
+            return Permissions {
+                approval: Approval::Ask,
+                filesystem: Filesystem::ReadOnly,
+                unattended: Unattended::Deny,
+            };
+        }
+        Some(ApprovalKey::Word(approval)) => approval,
+        None => defaults.approval,
+    };
+    Permissions {
+        approval,
+        filesystem: merged.filesystem.unwrap_or(defaults.filesystem),
+        unattended: merged.unattended.unwrap_or(defaults.unattended),
     }
 }
 
@@ -325,7 +329,7 @@ fn unavailable(
         add("monitor", "waking an agent by mail", "leave `monitor` out", Some(written.at), cx);
     }
     let worklog = at(keys.worklog.as_ref(), base.worklog.as_ref());
-    if let Some(written) = worklog.filter(|it| it.value.is_some()) {
+    if let Some(written) = worklog.filter(|it| it.value != Said::Nothing) {
         let instead = "leave `worklog` out or write `worklog: false`";
         add("worklog", "rotating the work log", instead, Some(written.at), cx);
     }

@@ -1,6 +1,9 @@
 //! `harness_options`: united with those of the defaults, turned into JSON form, and judged by the
 //! harness itself (01 §4). No option value is ever shown.
 
+use std::collections::HashSet;
+
+use indexmap::IndexMap;
 use serde_json::{Map, Number, Value as Json};
 
 use super::decode::{Cx, Field, Path, elsewhere};
@@ -13,27 +16,14 @@ use crate::id::HarnessId;
 
 const KEY: &str = "harness_options";
 
-/// The options in force, each from the role or from the defaults.
-pub(super) struct Effective<'n> {
-    own: &'n [Entry],
-    inherited: Vec<&'n Entry>,
-}
+/// The options in force, each from the role or, where `true`, from the defaults.
+pub(super) struct Effective<'n>(IndexMap<&'n str, (&'n Entry, bool)>);
 
 impl<'n> Effective<'n> {
     /// Role keys replace keys of the defaults whole.
     pub(super) fn new(own: &'n [Entry], defaults: &'n [Entry]) -> Self {
-        let inherited = defaults
-            .iter()
-            .filter(|entry| own.iter().all(|other| other.key != entry.key))
-            .collect();
-        Self { own, inherited }
-    }
-
-    fn get(&self, key: &str) -> Option<(&'n Entry, bool)> {
-        let own = self.own.iter().find(|entry| &*entry.key == key).map(|entry| (entry, false));
-        own.or_else(|| {
-            self.inherited.iter().find(|entry| &*entry.key == key).map(|entry| (*entry, true))
-        })
+        let defaults = defaults.iter().map(|entry| (&*entry.key, (entry, true)));
+        Self(defaults.chain(own.iter().map(|entry| (&*entry.key, (entry, false)))).collect())
     }
 
     /// Checks the options and gives them in JSON form.
@@ -45,7 +35,7 @@ impl<'n> Effective<'n> {
     ) -> Options {
         let mut options = Map::new();
         let mut unfit = Vec::new();
-        for entry in self.inherited.iter().copied().chain(self.own) {
+        for (entry, _) in self.0.values() {
             let value = json(&entry.value);
             if value.is_none() {
                 unfit.push(&*entry.key);
@@ -57,8 +47,10 @@ impl<'n> Effective<'n> {
             Some(harness) => harness.validate_options(&options),
             None => unknown_names(harness, &options),
         };
+        let judged: HashSet<String> =
+            problems.iter().map(|found| first_key(&found.path).to_owned()).collect();
         for key in unfit {
-            if problems.iter().all(|found| first_key(&found.path) != key) {
+            if !judged.contains(key) {
                 problems.push(problem(key, "holds a number that is not finite, or an empty value"));
             }
         }
@@ -69,8 +61,12 @@ impl<'n> Effective<'n> {
     }
 
     fn report(&self, role: &Field<'n, '_>, found: &OptionProblem, cx: &mut Cx<'_>) {
+        if cx.sink.is_full() {
+            cx.sink.leave_out_error();
+            return;
+        }
         let key = first_key(&found.path);
-        let entry = self.get(key);
+        let entry = self.0.get(key).copied();
         let defaults = Path::Key(&Path::Top, "defaults");
         let (node, at, parent) = match entry {
             Some((entry, inherited)) => {

@@ -1,5 +1,7 @@
 //! `env` and `env_pass` (01 §1.9). Values are never shown.
 
+use std::collections::HashSet;
+
 use indexmap::IndexMap;
 
 use super::decode::{Cx, Field, Path};
@@ -62,12 +64,12 @@ pub(super) fn env(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Env> {
 }
 
 pub(super) fn env_pass(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<EnvPass> {
+    let mut seen = HashSet::new();
     let mut names: EnvPass = Vec::new();
     for (index, node) in field.items(cx)?.iter().enumerate() {
         let item = field.item(index, node);
         let Some(name) = item.text(cx) else { continue };
-        let new = names.iter().all(|other| other.value != name);
-        if name_fits(name, &item, cx) && new {
+        if name_fits(name, &item, cx) && seen.insert(name) {
             names.push(Written { value: name.to_owned(), at: item.at });
         }
     }

@@ -1,6 +1,8 @@
 //! The keys of a role, and of `defaults`, read into typed values (01 §1.6, §1.7). A layer is judged on
 //! its own, so that a problem names the file that holds it.
 
+use std::collections::HashSet;
+
 use super::decode::{Cursor, Cx, Field, LARGEST};
 use super::isolation_block::{self, IsolationLayer, lexical};
 use super::keys::{Key, OVERSEE, PERMISSIONS, SESSION_OPTIONS, TMUX_OPTIONS};
@@ -25,6 +27,22 @@ pub(super) struct Written<T> {
     pub(super) at: At,
 }
 
+/// A value, or the word that there shall be none (`null`, `false`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Said<T> {
+    Nothing,
+    Value(T),
+}
+
+impl<T> Said<T> {
+    pub(super) fn value(self) -> Option<T> {
+        match self {
+            Self::Nothing => None,
+            Self::Value(value) => Some(value),
+        }
+    }
+}
+
 /// One layer of a role: what the role, or `defaults`, says.
 #[derive(Debug, Default)]
 pub(super) struct RoleKeys<'n> {
@@ -40,8 +58,7 @@ pub(super) struct RoleKeys<'n> {
     pub(super) persona: Option<String>,
     pub(super) bio: Option<String>,
     pub(super) briefing_file: Option<LexicalPath>,
-    /// `Some(None)`: written as `null`.
-    pub(super) model: Option<Option<String>>,
+    pub(super) model: Option<Said<String>>,
     pub(super) model_chain: Option<Written<Vec<String>>>,
     pub(super) max_tokens: Option<u64>,
     pub(super) autocompact_pct: Option<u32>,
@@ -51,18 +68,24 @@ pub(super) struct RoleKeys<'n> {
     pub(super) options: &'n [Entry],
     pub(super) isolation: Option<IsolationLayer>,
     pub(super) monitor: Option<Written<MonitorKeys>>,
-    /// `Some(None)`: written as `false`.
-    pub(super) worklog: Option<Written<Option<WorklogKeys>>>,
+    pub(super) worklog: Option<Written<Said<WorklogKeys>>>,
     pub(super) auth_proxy: Option<Written<&'n [Entry]>>,
     pub(super) managed_cli: Option<At>,
     pub(super) owner_channel: Option<Written<&'n [Entry]>>,
 }
 
+/// `permissions.approval`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ApprovalKey {
+    Word(Approval),
+    /// Deprecated; stands for all three keys.
+    Deny,
+}
+
 /// `permissions` of one layer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PermissionKeys {
-    /// `Some(None)`: the deprecated `deny`.
-    pub(super) approval: Option<Option<Approval>>,
+    pub(super) approval: Option<ApprovalKey>,
     pub(super) filesystem: Option<Filesystem>,
     pub(super) unattended: Option<Unattended>,
 }
@@ -170,11 +193,11 @@ fn permissions(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<PermissionKeys> 
     let cursor = field.cursor(cx, PERMISSIONS)?;
     let approval = value(&cursor, "approval", cx, |it, cx| {
         it.word(cx, Approval::WORDS, |word| match word {
-            "deny" => Some(None),
-            _ => Approval::from_word(word).map(Some),
+            "deny" => Some(ApprovalKey::Deny),
+            _ => Approval::from_word(word).map(ApprovalKey::Word),
         })
     });
-    if let (Some(None), Some(written)) = (approval, cursor.opt("approval")) {
+    if let (Some(ApprovalKey::Deny), Some(written)) = (approval, cursor.opt("approval")) {
         written.warn(
             cx,
             Code::InvalidValue,
@@ -249,17 +272,16 @@ fn briefing_file(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<LexicalPath> {
     }
 }
 
-/// `Some(None)` for `null`; `None` for a blank one, which counts as not written.
-#[expect(clippy::option_option, reason = "null is not the same as absent")]
-fn model(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Option<String>> {
+/// `None` for a blank one, which counts as not written.
+fn model(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Said<String>> {
     if field.node.is_null() {
-        return Some(None);
+        return Some(Said::Nothing);
     }
     let text = field.text(cx)?.trim();
     if text.is_empty() {
         return None;
     }
-    model_name(text, field, cx).map(Some)
+    model_name(text, field, cx).map(Said::Value)
 }
 
 fn model_name(text: &str, field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<String> {
@@ -283,14 +305,15 @@ fn model_chain(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Vec<String>> {
         });
         return None;
     }
-    let mut chain: Vec<String> = Vec::new();
+    let mut seen = HashSet::new();
+    let mut chain = Vec::new();
     for (index, node) in items.iter().enumerate() {
         let item = field.item(index, node);
         let Some(text) = item.text(cx) else { continue };
         let text = text.trim();
         if text.is_empty() {
             item.report(cx, Code::InvalidValue, "is blank", |it| it);
-        } else if chain.iter().any(|model| model == text) {
+        } else if !seen.insert(text) {
             item.reject(cx, Code::DuplicateName, "is listed twice", |it| it);
         } else {
             chain.extend(model_name(text, item, cx));
@@ -302,7 +325,8 @@ fn model_chain(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Vec<String>> {
 const LEAST_OVERSEE: Duration = Duration(10_000);
 
 fn oversee(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Vec<Written<Oversee>>> {
-    let mut wards: Vec<Written<Oversee>> = Vec::new();
+    let mut seen = HashSet::new();
+    let mut wards = Vec::new();
     for (index, node) in field.items(cx)?.iter().enumerate() {
         let item = field.item(index, node);
         let Some(cursor) = item.cursor(cx, OVERSEE) else { continue };
@@ -317,10 +341,10 @@ fn oversee(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Vec<Written<Oversee>
         });
         let interval = cursor.req("interval", cx).and_then(|it| duration(it, LEAST_OVERSEE, cx));
         let (Some(role), Some(interval)) = (role, interval) else { continue };
-        if wards.iter().any(|ward| ward.value.role == role) {
-            item.report(cx, Code::DuplicateName, format!("role `{role}` is listed twice"), |it| it);
-        } else {
+        if seen.insert(role.clone()) {
             wards.push(Written { value: Oversee { role, interval }, at: item.at });
+        } else {
+            item.report(cx, Code::DuplicateName, format!("role `{role}` is listed twice"), |it| it);
         }
     }
     Some(wards)

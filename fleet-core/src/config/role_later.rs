@@ -4,6 +4,7 @@
 use super::decode::{Cx, Field, LARGEST};
 use super::keys::{ACP_OPTIONS, AUTH_PROXY, MONITOR, OWNER_CHANNEL, WAKE_SOURCES, WORKLOG};
 use super::model::{Monitor, Worklog};
+use super::role_keys::Said;
 use super::scalar::Core;
 use super::tree::Entry;
 use crate::diagnostic::Code;
@@ -101,18 +102,16 @@ pub(super) fn merge_monitor(role: Option<&MonitorKeys>, defaults: Option<&Monito
 }
 
 /// `worklog` of one layer, as a map.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct WorklogKeys {
     max_kb: Option<u64>,
     keep_tail_kb: Option<u64>,
     max_archives: Option<u32>,
 }
 
-/// `Some(None)` for `false`.
-#[expect(clippy::option_option, reason = "false is not the same as absent")]
-pub(super) fn worklog(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Option<WorklogKeys>> {
+pub(super) fn worklog(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Said<WorklogKeys>> {
     match field.core() {
-        Some(Core::Bool(false)) => return Some(None),
+        Some(Core::Bool(false)) => return Some(Said::Nothing),
         Some(_) => {
             field.wrong_type(cx, "a mapping, or false");
             return None;
@@ -120,7 +119,7 @@ pub(super) fn worklog(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Option<Wo
         None => {}
     }
     let cursor = field.cursor(cx, WORKLOG)?;
-    Some(Some(WorklogKeys {
+    Some(Said::Value(WorklogKeys {
         max_kb: cursor.opt("max_kb").and_then(|it| it.integer(cx, 1..=LARGEST)),
         keep_tail_kb: cursor.opt("keep_tail_kb").and_then(|it| it.integer(cx, 1..=LARGEST)),
         max_archives: cursor
@@ -131,14 +130,13 @@ pub(super) fn worklog(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Option<Wo
 }
 
 /// Built-in, then defaults, then role. A `false` of the defaults ends what lies below it.
-#[expect(clippy::option_option, reason = "false is not the same as absent")]
 pub(super) fn merge_worklog(
-    role: Option<Option<WorklogKeys>>,
-    defaults: Option<Option<WorklogKeys>>,
+    role: Option<Said<WorklogKeys>>,
+    defaults: Option<Said<WorklogKeys>>,
 ) -> Option<Worklog> {
     let layers = match (role, defaults) {
-        (Some(None), _) | (None, Some(None)) => return None,
-        (role, defaults) => [defaults.flatten(), role.flatten()],
+        (Some(Said::Nothing), _) | (None, Some(Said::Nothing)) => return None,
+        (role, defaults) => [defaults.and_then(Said::value), role.and_then(Said::value)],
     };
     let mut worklog = Worklog::default();
     for layer in layers.into_iter().flatten() {
@@ -256,9 +254,9 @@ mod tests {
     fn worklog_false_of_the_defaults_ends_what_lies_below() {
         let map = WorklogKeys { max_kb: Some(2048), ..WorklogKeys::default() };
         assert_eq!(merge_worklog(None, None), Some(Worklog::default()));
-        assert_eq!(merge_worklog(Some(None), Some(Some(map))), None);
-        assert_eq!(merge_worklog(None, Some(None)), None);
+        assert_eq!(merge_worklog(Some(Said::Nothing), Some(Said::Value(map))), None);
+        assert_eq!(merge_worklog(None, Some(Said::Nothing)), None);
         let expected = Worklog { max_kb: 2048, ..Worklog::default() };
-        assert_eq!(merge_worklog(Some(Some(map)), Some(None)), Some(expected));
+        assert_eq!(merge_worklog(Some(Said::Value(map)), Some(Said::Nothing)), Some(expected));
     }
 }

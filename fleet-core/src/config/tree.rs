@@ -15,6 +15,9 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 const MAX_NODES: usize = 500_000;
 const MAX_DEPTH: usize = 32;
 const MAX_ALIASES: usize = 100;
+/// Text that aliases, variables or defaults may repeat in one load. Without it a large text could be
+/// repeated until the memory is full.
+pub(super) const MAX_REPEATED_BYTES: usize = 16 * 1024 * 1024;
 
 /// A place in one of the files of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +70,22 @@ impl Node {
         }
     }
 
+    /// How many values it holds, itself included, and how many bytes of text.
+    pub(super) fn size(&self) -> (usize, usize) {
+        let sum = |sizes: &mut dyn Iterator<Item = (usize, usize)>| {
+            sizes.fold((1, 0), |(nodes, bytes), (more, text)| (nodes + more, bytes + text))
+        };
+        match &self.value {
+            Value::Bad => (1, 0),
+            Value::Scalar(scalar) => (1, scalar.text.len()),
+            Value::List(items) => sum(&mut items.iter().map(Self::size)),
+            Value::Map(entries) => sum(&mut entries.iter().map(|entry| {
+                let (nodes, bytes) = entry.value.size();
+                (nodes + 1, bytes + entry.key.len())
+            })),
+        }
+    }
+
     /// Whether it is an explicit or implied `null`.
     pub(super) fn is_null(&self) -> bool {
         matches!(&self.value, Value::Scalar(scalar) if scalar.core() == Core::Null)
@@ -92,6 +111,7 @@ pub(super) fn read(
         anchors: HashMap::new(),
         nodes: 0,
         aliases: 0,
+        repeated: 0,
     };
     let text = reader.text(bytes)?;
     reader.run(text).ok()?;
@@ -167,6 +187,8 @@ struct Reader<'a> {
     anchors: HashMap<usize, Anchored>,
     nodes: usize,
     aliases: usize,
+    /// Bytes that aliases repeat.
+    repeated: usize,
 }
 
 impl Reader<'_> {
@@ -227,7 +249,7 @@ impl Reader<'_> {
                     let nothing = plain && span.start.index() == span.end.index();
                     let value = Value::Scalar(Scalar::new(text.into(), plain, nothing));
                     let node = Node { at, value };
-                    self.finish(anchor, Anchored { node, nodes: 1, levels: 1 })?;
+                    self.finish(anchor, Anchored { node, nodes: 1, levels: 1 });
                 }
                 Event::SequenceStart(_, anchor, tag) => {
                     let at = self.properties(anchor, tag.as_deref(), &span);
@@ -240,7 +262,7 @@ impl Reader<'_> {
                         Content::Map { entries: Vec::new(), keys: Keys::default(), pending };
                     self.begin(at, anchor, content)?;
                 }
-                Event::SequenceEnd | Event::MappingEnd => self.end()?,
+                Event::SequenceEnd | Event::MappingEnd => self.end(),
                 Event::Alias(target) => self.alias(target, self.at(&span.start))?,
                 // Stream marks, and what the options switch off.
                 _ => {}
@@ -269,25 +291,25 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn end(&mut self) -> Result<(), Stop> {
-        let Some(open) = self.open.pop() else { return Ok(()) };
+    fn end(&mut self) {
+        let Some(open) = self.open.pop() else { return };
         let value = match open.content {
             Content::List(items) => Value::List(Rc::new(items)),
             Content::Map { entries, .. } => Value::Map(Rc::new(entries)),
         };
         let node = Node { at: open.at, value };
         let done = Anchored { node, nodes: open.nodes, levels: open.levels };
-        self.finish(open.anchor, done)
+        self.finish(open.anchor, done);
     }
 
     /// Puts a finished node where it belongs.
-    fn finish(&mut self, anchor: usize, done: Anchored) -> Result<(), Stop> {
+    fn finish(&mut self, anchor: usize, done: Anchored) {
         if anchor != 0 {
             self.anchors.insert(anchor, done.clone());
         }
         let Some(parent) = self.open.last_mut() else {
             self.root = Some(done.node);
-            return Ok(());
+            return;
         };
         parent.nodes += done.nodes;
         parent.levels = parent.levels.max(done.levels + 1);
@@ -301,7 +323,6 @@ impl Reader<'_> {
                 }
             }
         }
-        Ok(())
     }
 
     /// Takes a node as the next key of the innermost map.
@@ -359,8 +380,13 @@ impl Reader<'_> {
             return Err(self.error(Code::Syntax, at, "an alias inside the value that it names"));
         };
         self.count(anchored.nodes, at)?;
+        self.repeated = self.repeated.saturating_add(anchored.node.size().1);
+        if self.repeated > MAX_REPEATED_BYTES {
+            return Err(self.error(Code::Limit, at, "aliases repeat more than 16 MiB of text"));
+        }
         self.fits(anchored.levels, at)?;
-        self.finish(0, anchored)
+        self.finish(0, anchored);
+        Ok(())
     }
 
     fn count(&mut self, nodes: usize, at: At) -> Result<(), Stop> {
@@ -412,11 +438,11 @@ impl Reader<'_> {
 
     fn at_byte(&self, bytes: &[u8], position: usize) -> At {
         let before = &bytes[..position];
-        let lines = before.iter().filter(|&&byte| byte == b'\n').count();
+        let line = before.split(|&byte| byte == b'\n').count();
         let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |index| index + 1);
         let characters = String::from_utf8_lossy(&before[start..]).chars().count();
         let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
-        At { file: self.file, line: number(lines + 1), column: number(characters + 1) }
+        At { file: self.file, line: number(line), column: number(characters + 1) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rules across roles, and the top-level blocks that concern roles (01 §1.3, §1.4, §1.7, §1.13, §1.14).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;
 
@@ -50,6 +50,7 @@ pub(super) fn across_roles(
     roles: &IndexMap<RoleName, Role>,
     cx: &mut Cx<'_>,
 ) {
+    let names: HashSet<&RoleName> = declared.iter().map(|role| &role.name).collect();
     let mut taken: HashMap<&str, (&RoleName, At)> = HashMap::new();
     for role in declared {
         let Some(resolved) = roles.get(&role.name) else { continue };
@@ -74,7 +75,7 @@ pub(super) fn across_roles(
         for (ward, at) in &role.wards {
             let message = if *ward == role.name {
                 "a role cannot look after itself".to_owned()
-            } else if declared.iter().any(|other| other.name == *ward) {
+            } else if names.contains(ward) {
                 continue;
             } else {
                 format!("there is no role `{ward}`")
@@ -83,13 +84,16 @@ pub(super) fn across_roles(
                 .at(cx.place(*at))
                 .role(role.name.as_str())
                 .path("oversee");
-            found.hint = did_you_mean(ward.as_str(), declared);
+            found.hint = did_you_mean(ward.as_str(), declared, cx);
             cx.sink.push(found);
         }
     }
 }
 
-fn did_you_mean(name: &str, declared: &[Declared]) -> Option<String> {
+fn did_you_mean(name: &str, declared: &[Declared], cx: &Cx<'_>) -> Option<String> {
+    if cx.sink.is_crowded() {
+        return None;
+    }
     let names = declared.iter().map(|role| role.name.as_str()).filter(|other| *other != name);
     nearest(name, names).map(|near| format!("did you mean `{near}`?"))
 }
@@ -188,9 +192,12 @@ fn schedules(
     };
     let place = Some(cx.place(field.at));
     top.unavailable.push(note(block, &format!("`{block}`"), "leave it out", place));
+    let names: HashMap<&str, &Declared> =
+        declared.iter().map(|role| (role.name.as_str(), role)).collect();
+    let mut for_all = false;
     for entry in field.entries(cx).unwrap_or_default() {
         let child = field.child(entry);
-        name(entry, block, declared, &child, cx);
+        name(entry, block, &names, &child, cx);
         child.block_shape(cx, table, true);
         let Some(list) = child.node.get(list_key) else { continue };
         let list = child.child(list);
@@ -202,13 +209,15 @@ fn schedules(
             let what = format!("`{path}`");
             let unavailable = || not_built(&path, &what, "leave it out", Some(cx.place(entry.at)));
             if block == "loops" && &*scalar.text == "*" && items.len() == 1 {
-                top.every_role.push(unavailable());
-            } else if let Some(role) =
-                declared.iter().find(|role| role.name.as_str() == &*scalar.text)
-            {
+                // One reason is enough, however many loops there are.
+                if !for_all {
+                    top.every_role.push(unavailable());
+                    for_all = true;
+                }
+            } else if let Some(role) = names.get(&*scalar.text) {
                 top.named.push((role.name.clone(), unavailable()));
             } else {
-                let hint = did_you_mean(&scalar.text, declared);
+                let hint = did_you_mean(&scalar.text, declared, cx);
                 item.reject(cx, Code::UnknownReference, "there is no such role", |mut it| {
                     it.hint = hint.or(it.hint);
                     it
@@ -218,18 +227,22 @@ fn schedules(
     }
 }
 
-fn name(entry: &Entry, block: &str, declared: &[Declared], child: &Field<'_, '_>, cx: &mut Cx<'_>) {
+fn name(
+    entry: &Entry,
+    block: &str,
+    names: &HashMap<&str, &Declared>,
+    child: &Field<'_, '_>,
+    cx: &mut Cx<'_>,
+) {
     if entry.key.parse::<RoleName>().is_err() {
         child.report(cx, Code::InvalidValue, "is not a valid name", |it| {
             it.allowed([RoleName::ALLOWED])
         });
-    } else if block == "watchdogs" {
-        let same = declared.iter().find(|role| role.name.as_str() == &*entry.key);
-        if let Some(role) = same {
-            let place = cx.place(role.at);
-            child.report(cx, Code::DuplicateName, "is also the name of a role", |it| {
-                it.other(place)
-            });
-        }
+    } else if let Some(role) = names.get(&*entry.key)
+        && block == "watchdogs"
+    {
+        let place = cx.place(role.at);
+        let message = "is also the name of a role";
+        child.report(cx, Code::DuplicateName, message, |it| it.other(place));
     }
 }

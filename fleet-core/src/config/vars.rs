@@ -1,17 +1,22 @@
 //! Variables (01 §1.5): `${NAME}` in string values, in one pass over the tree before anything is
 //! decoded. Keys are never touched; `$${X}` stands for a literal `${X}`.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::decode::{Cx, Field, Path};
 use super::scalar::Scalar;
-use super::tree::{Node, Value};
+use super::tree::{MAX_REPEATED_BYTES, Node, Value};
 use crate::diagnostic::{Code, Diagnostic, nearest};
 
 /// The variables of a fleet: text to insert, escapes undone, with the places of literal `${`.
 #[derive(Debug, Default)]
-pub(super) struct Vars(BTreeMap<String, Expanded>);
+pub(super) struct Vars {
+    values: BTreeMap<String, Expanded>,
+    /// Bytes put in so far.
+    repeated: Cell<usize>,
+}
 
 /// A text with variables replaced.
 #[derive(Debug, Default, PartialEq)]
@@ -42,7 +47,7 @@ impl Vars {
                 Value::Scalar(scalar) if !field.node.is_null() => {
                     let mut value = expand(&scalar.text, |_| None);
                     value.variable = None;
-                    vars.0.insert(entry.key.to_string(), value);
+                    vars.values.insert(entry.key.to_string(), value);
                 }
                 _ => field.wrong_type(cx, "a text, number or boolean"),
             }
@@ -51,7 +56,7 @@ impl Vars {
     }
 
     fn names(&self) -> impl Iterator<Item = &str> + Clone {
-        self.0.keys().map(String::as_str)
+        self.values.keys().map(String::as_str)
     }
 
     /// Puts variables into every string value of a file. A variable that is left over is an error,
@@ -97,38 +102,59 @@ impl Vars {
         if !scalar.text.contains("${") {
             return;
         }
-        let expanded = expand(&scalar.text, |name| self.0.get(name));
+        let lookup = |name: &str| {
+            let value = self.values.get(name)?;
+            self.repeated.set(self.repeated.get().saturating_add(value.text.len()));
+            (self.repeated.get() <= MAX_REPEATED_BYTES).then_some(value)
+        };
+        let expanded = expand(&scalar.text, lookup);
+        let field = Field { node, at: node.at, path };
+        if self.repeated.get() > MAX_REPEATED_BYTES {
+            field.report(cx, Code::Limit, "variables put in more than 16 MiB of text", |it| it);
+            node.value = Value::Bad;
+            return;
+        }
         let left = leftovers(&expanded);
-        let variable = expanded.variable.as_deref();
-        let replaced = Scalar::substituted(expanded.text, variable);
-        for name in left {
-            if cx.sink.is_full() && prose {
-                break;
+        for name in &left {
+            if prose {
+                self.left_over(name, field, cx, Diagnostic::warning);
+            } else {
+                self.left_over(name, field, cx, Diagnostic::error);
             }
-            let known = self.0.contains_key(&name);
-            let message = if known {
-                format!("`${{{name}}}` stands inside a variable, where it is not replaced")
-            } else {
-                format!("unknown variable `${{{name}}}`")
-            };
-            let field = Field { node, at: node.at, path };
-            let diagnostic = if prose {
-                Diagnostic::warning(Code::UnknownVariable, message + "; it is left as it is")
-            } else {
-                Diagnostic::error(Code::UnknownVariable, message)
-            };
-            let mut diagnostic = field.dress(cx, diagnostic).allowed(self.names().take(50));
-            diagnostic.hint = Some(match nearest(&name, self.names()) {
+        }
+        if !left.is_empty() && !prose {
+            node.value = Value::Bad;
+            return;
+        }
+        let replaced = Scalar::substituted(expanded.text, expanded.variable.as_deref());
+        node.value = Value::Scalar(replaced);
+    }
+}
+
+impl Vars {
+    /// Reports a `${NAME}` that is still there.
+    fn left_over(
+        &self,
+        name: &str,
+        field: Field<'_, '_>,
+        cx: &mut Cx<'_>,
+        severity: fn(Code, String) -> Diagnostic,
+    ) {
+        let known = self.values.contains_key(name);
+        let message = if known {
+            format!("`${{{name}}}` stands inside a variable, where it is not replaced")
+        } else {
+            format!("unknown variable `${{{name}}}`")
+        };
+        let mut found = field.dress(cx, severity(Code::UnknownVariable, message));
+        if !cx.sink.is_crowded() {
+            found = found.allowed(self.names().take(50));
+            found.hint = Some(match nearest(name, self.names()) {
                 Some(near) if !known => format!("did you mean `${{{near}}}`?"),
                 _ => format!("for the literal text write `$${{{name}}}`"),
             });
-            cx.sink.push(diagnostic);
-            if !prose {
-                node.value = Value::Bad;
-                return;
-            }
         }
-        node.value = Value::Scalar(replaced);
+        cx.sink.push(found);
     }
 }
 

@@ -1,2 +1,4 @@
+//! Properties given a wrong function: each must find the counter-example.
+
 mod config;
 mod isolation;

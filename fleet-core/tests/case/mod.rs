@@ -2,6 +2,7 @@ mod closure;
 mod config;
 mod config_isolation;
 mod config_later;
+mod config_limits;
 mod config_role;
 mod isolation;
 mod select;

@@ -1,4 +1,7 @@
-mod config;
+//! Properties of 01 §6. A body takes the function under test, so that `broken/` can hand it a wrong one.
+
+pub(crate) mod config;
+pub(crate) mod fleets;
 pub(crate) mod forbidden;
 pub(crate) mod resolve;
 mod text;
