@@ -8,6 +8,7 @@ pub mod model;
 mod decode;
 mod duration;
 mod isolation_block;
+mod isolation_grammar;
 mod load;
 mod merge;
 mod options;

@@ -1,8 +1,9 @@
 //! 07 A: loading the files. A2, A9 and A23 are judged where files and arguments are read.
 
 use fleet_core::config::Layer;
+use fleet_core::id::RoleName;
 
-use crate::fleet::{HOME, base, names, no_base};
+use crate::fleet::{HOME, base, lines, names, no_base};
 
 #[test]
 fn a1_no_file_is_an_empty_fleet() {
@@ -30,7 +31,7 @@ fn a4_a_duplicate_key_names_both_places_at_every_depth() {
     ] {
         names(&base(text).only(), &["is written twice", "see also"]);
     }
-    let many: String = (0..100).map(|index| format!("  R{index}: {{}}\n")).collect();
+    let many = lines(0..100, |index| format!("  R{index}: {{}}\n"));
     names(&base(format!("roles:\n{many}  R7: {{}}\n")).only(), &["fleet.yaml:102:3", ":9:3"]);
 }
 
@@ -130,7 +131,7 @@ fn a16_a_role_in_two_files_names_both() {
 fn a17_drop_ins_keep_their_order() {
     let fleet =
         base("").drop_in("a.yml", "roles: {Z: {}}").drop_in("b.yaml", "roles: {A: {}}").fleet();
-    let roles: Vec<&str> = fleet.roles.keys().map(|name| name.as_str()).collect();
+    let roles: Vec<&str> = fleet.roles.keys().map(RoleName::as_str).collect();
     assert_eq!(roles, ["Z", "A"]);
 }
 

@@ -1,5 +1,6 @@
 //! Keys that this build cannot serve (01 §1.3): recognised, checked, and said.
 
+use fleet_core::path::LexicalPath;
 use rstest::rstest;
 
 use crate::fleet::{base, names};
@@ -131,6 +132,6 @@ fn top_level_blocks_are_checked(#[case] block: &str, #[case] part: &str) {
 #[test]
 fn forbidden_paths_of_the_policy_are_kept() {
     let fleet = base("policy: {forbid_paths: [/srv/keys, ~/keys]}").fleet();
-    let paths: Vec<&str> = fleet.policy.forbid_paths.iter().map(|path| path.as_str()).collect();
+    let paths: Vec<&str> = fleet.policy.forbid_paths.iter().map(LexicalPath::as_str).collect();
     assert_eq!(paths, ["/srv/keys", "/home/op/keys"]);
 }

@@ -5,7 +5,7 @@ use fleet_core::config::emit::write_checked;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::fleet::{base, names};
+use crate::fleet::{base, lines, names};
 use crate::property::check;
 
 const MIB: usize = 1024 * 1024;
@@ -25,7 +25,7 @@ fn nesting_ends_at_32_levels() {
     names(&base(nested(31)).only(), &["fleet.yaml:1:", "32 levels"]);
     // The parser itself gives up first.
     names(&base("[".repeat(100_000)).only(), &["recursion limit"]);
-    let deep: String = (0..2000).map(|level| format!("{}a:\n", " ".repeat(level))).collect();
+    let deep = lines(0..2000, |level| format!("{}a:\n", " ".repeat(level)));
     names(&base(deep).only(), &["32 levels"]);
 }
 
@@ -34,6 +34,11 @@ fn values_end_at_500_000() {
     let list = |items: usize| format!("tasks: {{a: [{}]}}", "1,".repeat(items));
     base(list(499_000)).fleet();
     names(&base(list(500_001)).only(), &["500000 values"]);
+}
+
+/// An anchored list.
+fn entry(level: usize, items: &str) -> String {
+    format!("  a{level}: &a{level} [{items}]\n")
 }
 
 #[test]
@@ -47,14 +52,14 @@ fn aliases_cost_what_they_name() {
     let mut bomb = format!("tasks:\n  a0: &a0 [{}]\n", "x,".repeat(10));
     for level in 1..=10 {
         let names = format!("*a{},", level - 1).repeat(8);
-        bomb += &format!("  a{level}: &a{level} [{names}]\n");
+        bomb.push_str(&entry(level, &names));
     }
     names(&base(bomb).refused().join("\n"), &["500000 values"]);
 
     // Levels add up too.
     let mut tower = "tasks:\n  a0: &a0 [x]\n".to_owned();
     for level in 1..=40 {
-        tower += &format!("  a{level}: &a{level} [*a{}]\n", level - 1);
+        tower.push_str(&entry(level, &format!("*a{}", level - 1)));
     }
     names(&base(tower).refused().join("\n"), &["32 levels"]);
     names(&base("tasks: &a [*a]\n").refused().join("\n"), &["inside the value that it names"]);
@@ -72,9 +77,9 @@ fn large_files_of_every_odd_kind_end() {
         base(format!("roles: {{A: {{mission: '{}'}}}}", fill(part).replace(['\'', '\n'], "")))
             .load();
     }
-    let keys: String = (0..100_000).map(|index| format!("k{index}: 1\n")).collect();
+    let keys = lines(0..100_000, |index| format!("k{index}: 1\n"));
     names(&base(&keys).refused().join("\n"), &["98000 more problems are not listed"]);
-    let anchors: String = (0..100_000).map(|index| format!("- &a{index} x\n")).collect();
+    let anchors = lines(0..100_000, |index| format!("- &a{index} x\n"));
     base(format!("tasks: {{a: 1}}\nrooms:\n  r:\n{anchors}")).load();
 }
 
@@ -84,12 +89,12 @@ fn text_cannot_be_repeated_without_end() {
     let aliases = format!("tasks:\n  a: &a {long}\n  b: [{}]\n", "*a,".repeat(20));
     names(&base(aliases).refused().join("\n"), &["16 MiB"]);
     let uses = "'${a}',".repeat(20);
-    let lines = base(format!("vars: {{a: {long}}}\ntasks: {{b: [{uses}]}}")).refused();
-    names(&lines.join("\n"), &["16 MiB"]);
-    let roles: String = (0..20).map(|index| format!("  R{index}:\n")).collect();
-    let lines = base(format!("defaults: {{env: {{A: {long}}}}}\nroles:\n{roles}")).refused();
-    names(&lines.join("\n"), &["fleet.yaml:1:", "20 roles cannot inherit so much"]);
-    let roles: String = (0..20_000).map(|index| format!("  R{index}:\n")).collect();
+    let refused = base(format!("vars: {{a: {long}}}\ntasks: {{b: [{uses}]}}")).refused();
+    names(&refused.join("\n"), &["16 MiB"]);
+    let roles = lines(0..20, |index| format!("  R{index}:\n"));
+    let refused = base(format!("defaults: {{env: {{A: {long}}}}}\nroles:\n{roles}")).refused();
+    names(&refused.join("\n"), &["fleet.yaml:1:", "20 roles cannot inherit so much"]);
+    let roles = lines(0..20_000, |index| format!("  R{index}:\n"));
     let paths = "/a,".repeat(1000);
     let defaults = format!("defaults: {{isolation: {{fs: {{read: [{paths}]}}}}}}\n");
     names(&base(format!("{defaults}roles:\n{roles}")).only(), &["20000 roles cannot inherit"]);
@@ -97,17 +102,17 @@ fn text_cannot_be_repeated_without_end() {
 
 #[test]
 fn many_variables_and_many_mistakes_end() {
-    let vars: String = (0..60_000).map(|index| format!("  v{index}: x\n")).collect();
-    let uses: String = (0..60_000).map(|index| format!("    - ${{u{index}}}\n")).collect();
-    let lines = base(format!("vars:\n{vars}tasks:\n  a:\n{uses}")).refused();
-    assert_eq!(lines.len(), 2001);
+    let vars = lines(0..60_000, |index| format!("  v{index}: x\n"));
+    let uses = lines(0..60_000, |index| format!("    - ${{u{index}}}\n"));
+    let refused = base(format!("vars:\n{vars}tasks:\n  a:\n{uses}")).refused();
+    assert_eq!(refused.len(), 2001);
 }
 
 #[test]
 fn many_roles_load() {
-    let roles: String = (0..5_000)
-        .map(|index| format!("  R{index}: {{isolation: {{fs: {{read: [/a, /b, /c]}}}}}}\n"))
-        .collect();
+    let roles = lines(0..5_000, |index| {
+        format!("  R{index}: {{isolation: {{fs: {{read: [/a, /b, /c]}}}}}}\n")
+    });
     assert_eq!(base(format!("roles:\n{roles}")).fleet().roles.len(), 5_000);
 }
 

@@ -1,5 +1,7 @@
 //! Loading a fleet from text.
 
+use std::ops::Range;
+
 use fleet_core::config::{
     ConfigSources, Fleet, LoadOptions, Loaded, Role, SourceText, YamlMode, load,
 };
@@ -63,7 +65,7 @@ impl Files {
     /// The fleet; panics with the problems if there is none.
     pub(crate) fn fleet(&self) -> Fleet {
         let loaded = self.load();
-        let problems = lines(&loaded);
+        let problems = problems(&loaded);
         loaded.fleet.unwrap_or_else(|| panic!("refused:\n{}", problems.join("\n")))
     }
 
@@ -76,7 +78,7 @@ impl Files {
     pub(crate) fn refused(&self) -> Vec<String> {
         let loaded = self.load();
         assert!(loaded.fleet.is_none(), "accepted");
-        lines(&loaded)
+        problems(&loaded)
     }
 
     /// The one problem; panics if there are more.
@@ -89,13 +91,18 @@ impl Files {
     /// Warnings of an accepted fleet.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let loaded = self.load();
-        assert!(loaded.fleet.is_some(), "refused:\n{}", lines(&loaded).join("\n"));
+        assert!(loaded.fleet.is_some(), "refused:\n{}", problems(&loaded).join("\n"));
         assert!(loaded.diagnostics.iter().all(|it| it.severity == Severity::Warning));
-        lines(&loaded)
+        problems(&loaded)
     }
 }
 
-fn lines(loaded: &Loaded) -> Vec<String> {
+/// One text out of many numbered ones.
+pub(crate) fn lines(numbers: Range<usize>, line: impl Fn(usize) -> String) -> String {
+    numbers.map(line).collect::<Vec<_>>().concat()
+}
+
+fn problems(loaded: &Loaded) -> Vec<String> {
     loaded.diagnostics.iter().map(ToString::to_string).collect()
 }
 
