@@ -132,7 +132,7 @@ async fn attempt(launch: &LaunchFile, prepared: &mut Prepared) -> Ended {
             .map(status::StatusPipe::new)
             .transpose()
             .map_err(Refusal::system("watch the sandbox program"))?;
-        Ok::<_, Refusal>(Guard::new(launch, child, status, signals))
+        Ok::<_, Refusal>(Guard::new(launch, &child, status, signals))
     }
     .await;
     match result {

@@ -206,6 +206,10 @@ fn failure(path: &str, errno: Errno) -> PathProbeError {
     }
 }
 
+#[cfg_attr(
+    target_arch = "x86_64",
+    expect(clippy::useless_conversion, reason = "the count has 32 bits on aarch64")
+)]
 /// What a stat says, or `None` for a symbolic link.
 fn facts(stat: &fs::Stat) -> Option<FileFacts> {
     let kind = match fs::FileType::from_raw_mode(stat.st_mode) {

@@ -17,7 +17,7 @@ mod field {
     mod trial;
 }
 mod golden {
-    mod argv;
+    pub(crate) mod argv;
 }
 mod integration {
     mod launcher;

@@ -4,6 +4,8 @@
 //! root, filters, the command. The environment is not in it: `bwrap` is started with the built one.
 //! Tests: `golden/argv.rs` (whole lines), `property/plan.rs` (nothing added, command unchanged).
 
+use std::fmt::Write as _;
+
 use fleet_core::isolation::{
     BackendName, EnforcementRow, IsolationPolicy, Mount, MountMode, MountOrigin, NetworkMode,
     SystemView,
@@ -255,9 +257,10 @@ fn generated_etc(line: &mut Line, host: &HostView, policy: &IsolationPolicy) {
     if *gid != 0 {
         group.push_str("root:x:0:\n");
     }
-    passwd.push_str(&format!("{user}:x:{uid}:{gid}::{home}:/bin/sh\n"));
+    // Writing into a text cannot fail.
+    let _ = writeln!(passwd, "{user}:x:{uid}:{gid}::{home}:/bin/sh");
     passwd.push_str("nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n");
-    group.push_str(&format!("{user}:x:{gid}:\nnogroup:x:65534:\n"));
+    let _ = writeln!(group, "{user}:x:{gid}:\nnogroup:x:65534:");
     line.data("/etc/passwd", passwd);
     line.data("/etc/group", group);
     line.data("/etc/hosts", HOSTS.to_owned());

@@ -70,9 +70,8 @@ impl HostView {
                 let target = fs::readlinkat(fs::CWD, *path, Vec::new());
                 let kind = match target.map(std::ffi::CString::into_string) {
                     Ok(Ok(text)) => SystemPath::Link(text),
-                    Ok(Err(_)) => return None,
                     Err(_) if exists(path).is_some() => SystemPath::Directory,
-                    Err(_) => return None,
+                    Ok(Err(_)) | Err(_) => return None,
                 };
                 Some((*path, kind))
             })

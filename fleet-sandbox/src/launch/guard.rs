@@ -100,11 +100,11 @@ pub(super) struct Guard<'a> {
 impl<'a> Guard<'a> {
     pub(super) fn new(
         launch: &'a LaunchFile,
-        child: Child,
+        child: &Child,
         status: Option<StatusPipe>,
         signals: Signals,
     ) -> Self {
-        // Reaped here by pid; the handle has no destructor that would.
+        // Reaped here by pid: dropping the handle does not wait.
         let child = child.id();
         Self {
             launch,
@@ -210,7 +210,7 @@ impl<'a> Guard<'a> {
 
     fn observe(&mut self) {
         let seen = self.harness.as_ref().map(|harness| {
-            observe::look(self.launch, &Sandboxed { program: self.child, command: harness.pid })
+            observe::look(self.launch, Sandboxed { program: self.child, command: harness.pid })
         });
         self.write_observation(seen.as_ref());
         self.observed = true;
@@ -269,6 +269,11 @@ impl<'a> Guard<'a> {
             self.ended.signal = None;
             if self.ended.stopped || self.ended.hangup {
                 self.ended.error = Some("ended on request before the command ran".to_owned());
+            } else if let Some(signal) = how.terminating_signal() {
+                self.ended.error = Some(format!(
+                    "the sandbox program was killed by signal {signal} before the command was seen \
+                     to run"
+                ));
             }
         }
         if !self.observed {

@@ -29,13 +29,19 @@ pub(super) enum What {
 /// The line in short.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Expected {
-    pub(super) network: bool,
-    pub(super) nested_denied: bool,
-    pub(super) cgroup: bool,
+    /// The flags without operands that matter here.
+    pub(super) flags: Vec<&'static str>,
     pub(super) hostname: Option<String>,
     pub(super) filters: usize,
     pub(super) locked_root: bool,
     pub(super) mounts: Vec<ExpectedMount>,
+}
+
+impl Expected {
+    /// Whether the line holds this flag.
+    pub(super) fn has(&self, flag: &str) -> bool {
+        self.flags.contains(&flag)
+    }
 }
 
 /// `None` when the line holds a flag that is not known: then nothing can be said.
@@ -56,9 +62,7 @@ pub(super) fn expected(plan: &LaunchPlan) -> Option<Expected> {
         let first = operands.first();
         let last = operands.last().cloned().unwrap_or_default();
         match flag.name {
-            "--unshare-net" => seen.network = true,
-            "--disable-userns" => seen.nested_denied = true,
-            "--unshare-cgroup-try" => seen.cgroup = true,
+            name if flag.operands == 0 => seen.flags.push(name),
             "--hostname" => seen.hostname = first.cloned(),
             "--add-seccomp-fd" => seen.filters += 1,
             "--remount-ro" => seen.locked_root |= last == "/",

@@ -62,7 +62,7 @@ pub(crate) fn runs_another_program(pid: u32, program: u32) -> bool {
     }
 }
 
-pub(crate) fn look(launch: &LaunchFile, at: &Sandboxed) -> Facts {
+pub(crate) fn look(launch: &LaunchFile, at: Sandboxed) -> Facts {
     let pid = at.command;
     let own = std::process::id();
     let number = |status: &BTreeMap<String, String>| {

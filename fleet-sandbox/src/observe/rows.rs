@@ -52,7 +52,7 @@ fn judge_bare(promised: &EnforcementRow, facts: &Facts) -> Verdict {
 fn judge(item: Item, wanted: &Expected, facts: &Facts) -> Verdict {
     match item {
         Item::Filesystem => filesystem(wanted, facts),
-        Item::Network => match (wanted.network, facts.own_namespace.get("net")) {
+        Item::Network => match (wanted.has("--unshare-net"), facts.own_namespace.get("net")) {
             (_, None) => unseen(),
             (true, Some(true)) => holds("a network namespace of its own"),
             (true, Some(false)) => fails("the host's network namespace"),
@@ -102,7 +102,7 @@ fn given(facts: &Facts, words: &[&str]) -> Verdict {
 
 fn processes(wanted: &Expected, facts: &Facts) -> Verdict {
     let (level, evidence) = own_namespace(facts, "pid", "a pid namespace of its own");
-    if level != EnforcementLevel::Enforced || !wanted.cgroup {
+    if level != EnforcementLevel::Enforced || !wanted.has("--unshare-cgroup-try") {
         return (level, evidence);
     }
     match facts.own_namespace.get("cgroup") {
@@ -152,7 +152,7 @@ fn system_calls(wanted: &Expected, facts: &Facts) -> Verdict {
 }
 
 fn nested(wanted: &Expected, facts: &Facts) -> Verdict {
-    if !wanted.nested_denied {
+    if !wanted.has("--disable-userns") {
         return holds("not restricted, as asked");
     }
     match facts.user_levels {

@@ -1,1 +1,109 @@
-//! Filled below.
+//! The seccomp filters. A call is denied if it answers otherwise than without a sandbox.
+
+use crate::support::{Launch, need_bwrap, skip};
+
+const EPERM: &str = "error 1 ";
+
+#[test]
+fn dangerous_calls_are_refused() {
+    need_bwrap!();
+    if cfg!(not(target_arch = "x86_64")) {
+        skip!("the numbers below are those of x86-64");
+    }
+    let launch = Launch::new();
+    let attempts: &[&[&str]] = &[
+        &["syscall", "425", "1", "0"],                       // io_uring_setup
+        &["syscall", "321", "0", "0", "0"],                  // bpf
+        &["syscall", "298", "0", "0", "-1", "-1", "0"],      // perf_event_open
+        &["syscall", "323", "-1"],                           // userfaultfd
+        &["syscall", "250", "0", "-3", "0"],                 // keyctl
+        &["syscall", "248", "0", "0", "0", "0", "0"],        // add_key
+        &["syscall", "304", "-1", "0", "0"],                 // open_by_handle_at
+        &["syscall", "165", "0", "0", "0", "0", "0"],        // mount
+        &["syscall", "428", "-1", "0", "99999"],             // open_tree
+        &["syscall", "272", "1"],                            // unshare, an unused flag
+        &["syscall", "308", "-1", "0"],                      // setns
+        &["syscall", "56", "268435968", "0", "0", "0", "0"], // clone, NEWUSER with FS: never valid
+        &["syscall", "135", "4294967295"],                   // personality, a question
+        &["syscall", "312", "0", "0", "99", "0", "0"],       // kcmp
+        &["syscall", "259", "-100", "0", "24576", "0"],      // mknodat, a block device
+        &["syscall", "41", "40", "1", "0"],                  // socket: vsock
+        &["syscall", "41", "38", "5", "0"],                  // socket: alg
+        &["syscall", "41", "17", "3", "0"],                  // socket: packet
+        &["syscall", "41", "16", "3", "12"],                 // socket: netlink, netfilter
+    ];
+    let inside = launch.attempts(&launch.policy(), attempts);
+    let bare = launch.bare_attempts(attempts);
+    for ((attempt, inside), bare) in attempts.iter().zip(&inside).zip(&bare) {
+        assert!(inside.starts_with(EPERM), "{attempt:?}: {inside}");
+        assert!(!bare.starts_with(EPERM), "{attempt:?} proves nothing: {bare}");
+    }
+}
+
+#[test]
+fn clone3_looks_absent_so_that_libc_falls_back() {
+    need_bwrap!();
+    let launch = Launch::new();
+    let attempt: &[&[&str]] = &[&["syscall", "435", "0", "0"], &["run", "/usr/bin/true"]];
+    let inside = launch.attempts(&launch.policy(), attempt);
+    assert!(inside[0].starts_with("error 38"), "{inside:?}");
+    assert_eq!(inside[1], "ok ");
+    assert!(!launch.bare_attempts(attempt)[0].starts_with("error 38"));
+}
+
+#[test]
+fn a_foreign_architecture_kills() {
+    need_bwrap!();
+    if cfg!(not(target_arch = "x86_64")) {
+        skip!("there is no int 0x80 here");
+    }
+    let launch = Launch::new();
+    let argv = [crate::support::probe_program().as_str(), "int80"];
+    let outcome = launch.run(&launch.policy(), &argv);
+    assert_eq!(outcome.record().signal, Some(31), "{outcome:?}");
+    assert!(launch.bare_attempts(&[&["int80"]])[0].starts_with("ok"));
+}
+
+#[test]
+fn ordinary_work_still_works() {
+    need_bwrap!();
+    let launch = Launch::new();
+    let fifo = launch.cwd.join("fifo");
+    let attempts: &[&[&str]] = &[
+        &["run", "/usr/bin/mkfifo", fifo.as_str()],
+        &["run", "/bin/sh", "-c", "echo x | grep -q x && (sleep 0 & wait)"],
+        &["syscall", "41", "1", "1", "0"],
+        &["syscall", "41", "2", "1", "0"],
+        &["syscall", "41", "16", "3", "0"],
+    ];
+    for (attempt, answer) in attempts.iter().zip(launch.attempts(&launch.policy(), attempts)) {
+        assert!(answer.starts_with("ok"), "{attempt:?}: {answer}");
+    }
+}
+
+#[test]
+fn no_further_namespace_unless_asked_for() {
+    need_bwrap!();
+    let launch = Launch::new();
+    let attempt: &[&[&str]] = &[&["run", "/usr/bin/unshare", "-U", "/usr/bin/true"]];
+    assert!(launch.attempts(&launch.policy(), attempt)[0].starts_with("error"));
+    assert_eq!(launch.bare_attempts(attempt), ["ok "]);
+    let mut nested = launch.policy();
+    nested.policy.nested_sandbox = true;
+    assert_eq!(launch.attempts(&nested, attempt), ["ok "]);
+}
+
+#[test]
+fn nothing_can_be_mounted() {
+    need_bwrap!();
+    let launch = Launch::new();
+    let attempt: &[&[&str]] = &[&["run", "/usr/bin/mount", "-t", "tmpfs", "none", "/tmp"]];
+    assert!(launch.attempts(&launch.policy(), attempt)[0].starts_with("error"));
+    // The control: a sandbox that keeps its capabilities.
+    let output = std::process::Command::new("bwrap")
+        .args(["--unshare-user", "--uid", "0", "--cap-add", "ALL", "--dev-bind", "/", "/"])
+        .args(["/usr/bin/mount", "-t", "tmpfs", "none", "/tmp"])
+        .output()
+        .expect("bwrap");
+    assert!(output.status.success(), "{output:?}");
+}

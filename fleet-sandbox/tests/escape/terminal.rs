@@ -1,1 +1,127 @@
-//! Filled below.
+//! The console: no typing into it from inside, resizes reach the command, typed signals do not end
+//! the launcher.
+
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::support::{Launch, need_bwrap, probe_program, running};
+
+struct Console {
+    master: std::fs::File,
+    child: Child,
+}
+
+/// Starts a launcher as tmux would: as the leader of a session with a terminal of its own.
+fn console(launcher: &Command) -> Console {
+    let master: OwnedFd =
+        openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("pty");
+    grantpt(&master).expect("grant");
+    unlockpt(&master).expect("unlock");
+    let name = ptsname(&master, Vec::new()).expect("name").into_string().expect("utf-8");
+    let slave = || {
+        std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&name)
+            .map(Stdio::from)
+            .expect("slave")
+    };
+    let child = Command::new("/usr/bin/setsid")
+        .args(["--ctty", "--wait"])
+        .arg(launcher.get_program())
+        .args(launcher.get_args())
+        .stdin(slave())
+        .stdout(slave())
+        .stderr(slave())
+        .spawn()
+        .expect("setsid");
+    Console { master: master.into(), child }
+}
+
+impl Console {
+    /// All output up to the end.
+    fn finish(mut self) -> String {
+        let mut shown = Vec::new();
+        let mut chunk = [0; 1024];
+        // A terminal without users answers EIO.
+        while let Ok(count) = self.master.read(&mut chunk) {
+            if count == 0 {
+                break;
+            }
+            shown.extend_from_slice(&chunk[..count]);
+        }
+        self.child.wait().expect("launcher");
+        String::from_utf8_lossy(&shown).into_owned()
+    }
+}
+
+#[test]
+fn typing_into_the_console_is_refused() {
+    need_bwrap!();
+    let argv = [probe_program().as_str(), "tiocsti", "X", "::", "tiocsti-high", "Y"];
+    let launch = Launch::new();
+    let shown = console(&launch.launcher(launch.plan(&launch.policy(), &argv), &argv)).finish();
+    assert_eq!(shown.matches("error 1 ").count(), 2, "{shown}");
+    let launch = Launch::new();
+    let shown = console(&launch.launcher(launch.bare_plan(&argv), &argv)).finish();
+    if shown.contains("error 5") {
+        crate::support::skip!("this kernel has no TIOCSTI (dev.tty.legacy_tiocsti)");
+    }
+    assert_eq!(shown.matches("ok 0").count(), 2, "the probe proves nothing: {shown}");
+    assert!(shown.contains('X'), "what was typed is echoed: {shown}");
+}
+
+#[test]
+fn a_resize_reaches_the_command() {
+    need_bwrap!();
+    let launch = Launch::new();
+    let (ready, seen) = (launch.cwd.join("ready"), launch.cwd.join("seen"));
+    let script = format!(
+        "trap 'touch {seen}; exit 0' WINCH; touch {ready}; i=0; \
+         while [ $i -lt 200 ]; do sleep 0.05; i=$((i+1)); done"
+    );
+    let argv = ["/bin/sh", "-c", &script];
+    let console = console(&launch.launcher(launch.plan(&launch.policy(), &argv), &argv));
+    assert!(running(|| ready.exists()));
+    let size = rustix::termios::Winsize { ws_row: 30, ws_col: 90, ws_xpixel: 0, ws_ypixel: 0 };
+    rustix::termios::tcsetwinsize(&console.master, size).expect("resize");
+    assert!(running(|| seen.exists()));
+    console.finish();
+}
+
+#[test]
+fn typed_signals_reach_the_command_and_not_the_launcher() {
+    for (key, name) in [(b"\x03", "INT"), (b"\x1c", "QUIT")] {
+        let launch = Launch::new();
+        let ready = launch.cwd.join("ready");
+        let script = format!(
+            "trap 'exit 9' {name}; touch {ready}; i=0; \
+             while [ $i -lt 200 ]; do sleep 0.05; i=$((i+1)); done"
+        );
+        let argv = ["/bin/sh", "-c", &script];
+        let mut console = console(&launch.launcher(launch.bare_plan(&argv), &argv));
+        assert!(running(|| ready.exists()));
+        console.master.write_all(key).expect("type");
+        console.finish();
+        let record = std::fs::read_to_string(launch.control.join("exit.json")).expect("a record");
+        assert!(record.contains("\"code\": 9"), "{name}: {record}");
+    }
+}
+
+#[test]
+fn an_interrupt_that_nobody_caught_is_recorded_as_one() {
+    need_bwrap!();
+    let launch = Launch::new();
+    let ready = launch.cwd.join("ready");
+    let script = format!("touch {ready}; exec sleep 20");
+    let argv = ["/bin/sh", "-c", &script];
+    let mut console = console(&launch.launcher(launch.plan(&launch.policy(), &argv), &argv));
+    assert!(running(|| ready.exists()));
+    console.master.write_all(b"\x03").expect("type");
+    console.finish();
+    let record = std::fs::read_to_string(launch.control.join("exit.json")).expect("a record");
+    assert!(record.contains("\"signal\": 2") && record.contains("\"started\": true"), "{record}");
+}

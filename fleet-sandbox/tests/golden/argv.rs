@@ -1,1 +1,206 @@
-//! Filled below.
+//! Whole command lines, for a host that is described by hand.
+
+use std::sync::Arc;
+
+use fleet_core::isolation::{
+    Backend, IsolationPolicy, Mount, MountMode, MountOrigin, NetworkMode, Resources, SystemView,
+    Tmpfs,
+};
+use fleet_core::launch::{LaunchCommand, LaunchPlan, PlanWord};
+use fleet_core::path::LexicalPath;
+use fleet_core::port::{FileIdentity, FileKind, IsolationBackend as _, PlanError};
+use fleet_sandbox::bubblewrap::{HostView, SystemPath, flags};
+use fleet_sandbox::{BubblewrapIsolation, NoIsolation};
+
+use crate::support::{TestExec, evidence};
+
+pub(crate) fn host() -> HostView {
+    HostView {
+        system_paths: vec![
+            ("/bin", SystemPath::Link("usr/bin".to_owned())),
+            ("/lib64", SystemPath::Directory),
+        ],
+        proc_masks: vec!["/proc/keys", "/proc/cmdline"],
+        resolv_conf: Some("nameserver 192.0.2.1\n".to_owned()),
+        resolv_conf_target: Some("/run/resolve/stub.conf".into()),
+        etc_secrets: vec![
+            ("/etc/shadow", FileKind::File),
+            ("/etc/ssl/private", FileKind::Directory),
+        ],
+        uid: 1000,
+        gid: 1000,
+        user: "ada".to_owned(),
+    }
+}
+
+pub(crate) fn backend() -> BubblewrapIsolation {
+    BubblewrapIsolation::new(&[], host(), Arc::new(TestExec))
+}
+
+fn path(text: &str) -> LexicalPath {
+    LexicalPath::absolute(text).expect("plain")
+}
+
+fn mount(at: &str, ino: u64, mode: MountMode, origin: MountOrigin) -> Mount {
+    Mount {
+        source: path(at),
+        identity: Some(FileIdentity { dev: 1, ino }),
+        kind: Some(FileKind::Directory),
+        destination: path(at),
+        mode,
+        origin,
+    }
+}
+
+pub(crate) fn policy() -> IsolationPolicy {
+    IsolationPolicy {
+        backend: Backend::Bubblewrap,
+        network: NetworkMode::Deny,
+        resources: Resources::default(),
+        mounts: vec![
+            mount("/srv/state/Rev", 10, MountMode::ReadWrite, MountOrigin::State),
+            mount("/srv/work", 11, MountMode::ReadWrite, MountOrigin::Cwd),
+            mount("/srv/work/.git", 12, MountMode::ReadWrite, MountOrigin::SelfBind),
+            Mount {
+                identity: None,
+                kind: None,
+                ..mount(
+                    "/srv/work/.git/hooks",
+                    0,
+                    MountMode::ReadOnly,
+                    MountOrigin::Overlay { path: ".git/hooks".to_owned() },
+                )
+            },
+        ],
+        tmpfs: vec![
+            Tmpfs { destination: path("/tmp"), size: 1 << 29, mode: 0o1777 },
+            Tmpfs { destination: path("/home/ada"), size: 1 << 28, mode: 0o700 },
+        ],
+        system: SystemView::Curated,
+        nested_sandbox: false,
+        cwd: path("/srv/work"),
+        home: path("/home/ada"),
+        ephemeral_dirs: vec!["/srv/work/.git/hooks".into()],
+        residual_risks: Vec::new(),
+        blocklist_version: 1,
+    }
+}
+
+fn command() -> LaunchCommand {
+    let argv = ["harness", "--flag", "--", "", "naïve"].map(str::to_owned).to_vec();
+    LaunchCommand { argv, cwd: "/srv/work".into() }
+}
+
+fn plan(policy: &IsolationPolicy, by_descriptor: bool) -> LaunchPlan {
+    backend()
+        .plan(policy, &evidence("/usr/bin/bwrap".into(), by_descriptor), &command())
+        .expect("a plan")
+}
+
+/// One flag a line; a descriptor as the request that it stands for.
+fn shown(plan: &LaunchPlan) -> String {
+    let mut text = String::new();
+    for word in &plan.argv {
+        match word {
+            PlanWord::Text(word) if word.starts_with("--") => text.push_str(&format!("\n{word}")),
+            PlanWord::Text(word) => text.push_str(&format!(" {word:?}")),
+            PlanWord::Descriptor(index) => {
+                let request = serde_json::to_string(&plan.descriptors[*index]).expect("json");
+                text.push_str(&format!(" <{request}>"));
+            }
+        }
+    }
+    text.push_str(&format!(
+        "\n\nchecks {:?}\nprepare {:?}\ncleanup {:?}",
+        plan.checks, plan.prepare, plan.cleanup
+    ));
+    text
+}
+
+#[test]
+fn deny_curated_by_descriptor() {
+    insta::assert_snapshot!(shown(&plan(&policy(), true)));
+}
+
+#[test]
+fn allow_full_nested_by_path() {
+    let policy = IsolationPolicy {
+        network: NetworkMode::Allow,
+        system: SystemView::Full,
+        nested_sandbox: true,
+        ..policy()
+    };
+    insta::assert_snapshot!(shown(&plan(&policy, false)));
+}
+
+#[test]
+fn no_flag_shows_the_environment_or_costs_the_terminal() {
+    for by_descriptor in [true, false] {
+        for word in plan(&policy(), by_descriptor).argv {
+            for banned in ["--setenv", "--clearenv", "--new-session", "--as-pid-1"] {
+                assert_ne!(word, PlanWord::text(banned));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_flag_is_in_the_table() {
+    for (system, nested_sandbox) in [(SystemView::Curated, false), (SystemView::Full, true)] {
+        let policy = IsolationPolicy { system, nested_sandbox, ..policy() };
+        let words: Vec<String> = plan(&policy, true).argv[1..]
+            .iter()
+            .map(|word| match word {
+                PlanWord::Text(text) => text.clone(),
+                PlanWord::Descriptor(index) => index.to_string(),
+            })
+            .collect();
+        assert!(flags::split(&words).is_some_and(|parts| parts.len() > 20));
+    }
+}
+
+#[test]
+fn a_source_without_identity_is_an_error_that_names_it() {
+    let mut policy = policy();
+    policy.ephemeral_dirs.clear();
+    let error = backend()
+        .plan(&policy, &evidence("/usr/bin/bwrap".into(), true), &command())
+        .expect_err("refused");
+    assert!(matches!(error, PlanError::MissingSource { .. }));
+    assert_eq!(
+        error.to_string(),
+        "`/srv/work/.git/hooks` does not exist (isolation.protect: .git/hooks)"
+    );
+    // A shared item may be absent.
+    policy.mounts[3].origin = MountOrigin::SharedItem { name: "plugins".to_owned() };
+    assert!(backend().plan(&policy, &evidence("/usr/bin/bwrap".into(), true), &command()).is_ok());
+}
+
+#[test]
+fn root_keeps_its_kernel_settings_covered_even_when_nesting() {
+    let backend = BubblewrapIsolation::new(&[], HostView { uid: 0, ..host() }, Arc::new(TestExec));
+    let policy = IsolationPolicy { nested_sandbox: true, ..policy() };
+    let plan = backend
+        .plan(&policy, &evidence("/usr/bin/bwrap".into(), true), &command())
+        .expect("a plan");
+    assert!(plan.argv.contains(&PlanWord::text("/proc/sys")));
+}
+
+#[test]
+fn modes_that_are_not_built_are_refused_by_the_plan_too() {
+    for network in [NetworkMode::Broker, NetworkMode::Allowlist] {
+        let policy = IsolationPolicy { network, ..policy() };
+        let result = backend().plan(&policy, &evidence("/usr/bin/bwrap".into(), true), &command());
+        assert!(matches!(result, Err(PlanError::Unsupported { .. })));
+    }
+}
+
+#[test]
+fn none_says_what_is_missing() {
+    let rows: Vec<String> = NoIsolation
+        .promise(&policy())
+        .into_iter()
+        .map(|row| format!("{} {}: {}", row.item.as_str(), row.level.as_str(), row.evidence))
+        .collect();
+    insta::assert_snapshot!(rows.join("\n"));
+}

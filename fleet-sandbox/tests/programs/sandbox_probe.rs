@@ -144,6 +144,14 @@ fn run(attempt: &[&str]) -> Attempt {
             // SAFETY: as above.
             raw(unsafe { syscall(16, 0_i64, 0x1_0000_5412_i64, std::ptr::from_ref(&byte)) })
         }
+        // A 32-bit system call (getpid) from a 64-bit program.
+        #[cfg(target_arch = "x86_64")]
+        ["int80"] => {
+            let result: i64;
+            // SAFETY: getpid takes no argument and touches no memory.
+            unsafe { core::arch::asm!("int 0x80", inlateout("rax") 20_i64 => result) };
+            raw(result)
+        }
         ["run", program, arguments @ ..] => {
             let status = io(Command::new(program)
                 .args(arguments)

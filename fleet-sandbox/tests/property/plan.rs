@@ -1,1 +1,124 @@
-//! Filled below.
+//! P13 to P15: a plan passes the command on as it is, and adds no mount.
+
+use fleet_core::isolation::{IsolationPolicy, Mount, MountMode, MountOrigin};
+use fleet_core::launch::{DescriptorRequest, LaunchCommand, LaunchPlan, PlanWord};
+use fleet_core::path::LexicalPath;
+use fleet_core::port::{FileIdentity, FileKind, IsolationBackend as _};
+use fleet_sandbox::NoIsolation;
+use fleet_sandbox::bubblewrap::flags;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::golden::argv::{backend, policy};
+use crate::support::evidence;
+
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("--".to_owned()),
+        Just(String::new()),
+        Just("--ro-bind".to_owned()),
+        Just("--setenv".to_owned()),
+        "[^\0]{0,12}",
+    ]
+}
+
+fn mount() -> impl Strategy<Value = Mount> {
+    ("/srv/[a-z -]{1,8}(/[a-z]{1,3}){0,2}", any::<u64>(), any::<bool>()).prop_filter_map(
+        "a plain path",
+        |(path, ino, writable)| {
+            let path = LexicalPath::absolute(&path).ok()?;
+            Some(Mount {
+                source: path.clone(),
+                identity: Some(FileIdentity { dev: 7, ino }),
+                kind: Some(FileKind::Directory),
+                destination: path,
+                mode: if writable { MountMode::ReadWrite } else { MountMode::ReadOnly },
+                origin: MountOrigin::FsRead { index: 0 },
+            })
+        },
+    )
+}
+
+fn plan(
+    mounts: Vec<Mount>,
+    argv: Vec<String>,
+    by_descriptor: bool,
+) -> (IsolationPolicy, LaunchPlan) {
+    let policy = IsolationPolicy { mounts, ephemeral_dirs: Vec::new(), ..policy() };
+    let command = LaunchCommand { argv, cwd: "/srv/work".into() };
+    let plan = backend().plan(&policy, &evidence("/usr/bin/bwrap".into(), by_descriptor), &command);
+    (policy, plan.expect("a plan"))
+}
+
+/// Binds of the fixed system view, for the host of the golden tests.
+fn is_system_view(source: &str, destination: &str, flag: &str) -> bool {
+    match (flag, source) {
+        ("--ro-bind", "/dev/null") => destination.starts_with("/proc/"),
+        ("--ro-bind", "/usr" | "/lib64" | "/proc/sys") => source == destination,
+        ("--ro-bind-try", _) => source == destination && source.starts_with("/etc/"),
+        _ => false,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn p13_the_tail_is_the_command(argv in vec(word(), 1..8), by_descriptor: bool) {
+        let (_, plan) = plan(policy().mounts[..3].to_vec(), argv.clone(), by_descriptor);
+        // The first separator ends the flags, whatever the command holds.
+        let at = plan.argv.iter().position(|word| *word == PlanWord::text("--")).expect("there");
+        let tail: Vec<PlanWord> = argv.into_iter().map(PlanWord::text).collect();
+        prop_assert_eq!(&plan.argv[at + 1..], &tail[..]);
+    }
+
+    #[test]
+    fn p14_every_bind_is_of_the_policy(mounts in vec(mount(), 0..6), by_descriptor: bool) {
+        let (policy, plan) = plan(mounts, vec!["x".to_owned()], by_descriptor);
+        let words: Vec<String> = plan.argv[1..].iter().map(|word| match word {
+            PlanWord::Text(text) => text.clone(),
+            PlanWord::Descriptor(index) => format!("#{index}"),
+        }).collect();
+        let mut left = policy.mounts.clone();
+        for (flag, operands) in flags::split(&words).expect("known flags") {
+            if !flag.name.contains("bind") {
+                continue;
+            }
+            let (source, destination) = (&operands[0], &operands[1]);
+            let request = source.strip_prefix('#').map(|index| {
+                &plan.descriptors[index.parse::<usize>().expect("index")]
+            });
+            let source = match request {
+                Some(DescriptorRequest::Data { label, .. }) => {
+                    prop_assert_eq!(label, destination);
+                    prop_assert!(destination.starts_with("/etc/"));
+                    continue;
+                }
+                Some(DescriptorRequest::Source { path, .. }) => path.as_str(),
+                Some(other) => panic!("{other:?}"),
+                None => source.as_str(),
+            };
+            if is_system_view(source, destination, flag.name) {
+                continue;
+            }
+            let writable = !flag.name.starts_with("--ro-");
+            let of_the_policy = left.iter().position(|mount| {
+                mount.source.as_str() == source
+                    && mount.destination.as_str() == destination
+                    && (mount.mode == MountMode::ReadWrite) == writable
+            });
+            prop_assert!(of_the_policy.is_some(), "{} {} {}", flag.name, source, destination);
+            left.remove(of_the_policy.expect("just seen"));
+        }
+        prop_assert!(left.is_empty(), "not bound: {:?}", left);
+    }
+
+    #[test]
+    fn p15_none_leaves_the_command_alone(argv in vec(word(), 0..8)) {
+        let command = LaunchCommand { argv: argv.clone(), cwd: "/".into() };
+        let plan = NoIsolation.plan(&policy(), &evidence("".into(), false), &command).expect("a plan");
+        let expected: Vec<PlanWord> = argv.into_iter().map(PlanWord::text).collect();
+        prop_assert_eq!(plan.argv, expected);
+        prop_assert!(plan.descriptors.is_empty());
+    }
+}

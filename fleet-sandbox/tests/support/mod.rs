@@ -3,8 +3,8 @@
 mod build;
 mod run;
 
-pub(crate) use build::{Host, PolicyBuilder, TestExec, evidence, identity_of};
-pub(crate) use run::{Launch, Outcome, probe_program, running};
+pub(crate) use build::{Host, TestExec, evidence, lexical};
+pub(crate) use run::{Launch, Outcome, probe_program, processes_with, running};
 
 /// Skips a test with a reason; with `REQUIRE_ALL=1` a skip is a failure.
 macro_rules! skip {
@@ -29,3 +29,13 @@ macro_rules! need_bwrap {
     };
 }
 pub(crate) use need_bwrap;
+
+/// Leaves the test unless it runs as root: then the control would not leak.
+macro_rules! need_root {
+    () => {
+        if !crate::support::Host::is_root() {
+            crate::support::skip!("only root can show the leak without the sandbox");
+        }
+    };
+}
+pub(crate) use need_root;

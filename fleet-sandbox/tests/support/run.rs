@@ -1,5 +1,3 @@
-use std::io::Read as _;
-use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -212,7 +210,17 @@ pub(crate) fn running(mut condition: impl FnMut() -> bool) -> bool {
     false
 }
 
-/// Puts a descriptor at a fixed number in a command to be started, as an inherited one.
-pub(crate) fn _keep(fd: &OwnedFd) -> i32 {
-    fd.as_raw_fd()
+/// Living processes whose command line holds all of these words.
+pub(crate) fn processes_with(words: &[&str]) -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).into_owned();
+            // A zombie has an empty command line.
+            words.iter().all(|word| line.split('\0').any(|part| part == *word))
+        })
+        .collect()
 }
