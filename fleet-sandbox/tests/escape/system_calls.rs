@@ -94,6 +94,34 @@ fn no_further_namespace_unless_asked_for() {
 }
 
 #[test]
+fn a_nested_sandbox_works_where_it_is_allowed_and_the_terminal_stays_guarded() {
+    need_bwrap!();
+    let launch = Launch::new();
+    // Root keeps the covers over /proc, so there the inner one does without a /proc of its own.
+    let proc =
+        if crate::support::Host::is_root() { ["--tmpfs", "/proc"] } else { ["--proc", "/proc"] };
+    let nested: &[&str] = &[
+        "run",
+        "/usr/bin/bwrap",
+        "--unshare-user",
+        "--unshare-pid",
+        "--ro-bind",
+        "/",
+        "/",
+        proc[0],
+        proc[1],
+        "/usr/bin/true",
+    ];
+    let guarded: &[&str] = &["tiocsti", "X"];
+    let mut policy = launch.policy();
+    assert!(launch.attempts(&policy, &[nested])[0].starts_with("error"), "the control");
+    policy.policy.nested_sandbox = true;
+    let answers = launch.attempts(&policy, &[nested, guarded]);
+    assert_eq!(answers[0], "ok ");
+    assert!(answers[1].starts_with(EPERM), "{answers:?}");
+}
+
+#[test]
 fn nothing_can_be_mounted() {
     need_bwrap!();
     let launch = Launch::new();

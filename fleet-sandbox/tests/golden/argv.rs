@@ -1,5 +1,6 @@
 //! Whole command lines, for a host that is described by hand.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use fleet_core::isolation::{
@@ -101,20 +102,18 @@ fn plan(policy: &IsolationPolicy, by_descriptor: bool) -> LaunchPlan {
 fn shown(plan: &LaunchPlan) -> String {
     let mut text = String::new();
     for word in &plan.argv {
-        match word {
-            PlanWord::Text(word) if word.starts_with("--") => text.push_str(&format!("\n{word}")),
-            PlanWord::Text(word) => text.push_str(&format!(" {word:?}")),
+        let written = match word {
+            PlanWord::Text(word) if word.starts_with("--") => write!(text, "\n{word}"),
+            PlanWord::Text(word) => write!(text, " {word:?}"),
             PlanWord::Descriptor(index) => {
                 let request = serde_json::to_string(&plan.descriptors[*index]).expect("json");
-                text.push_str(&format!(" <{request}>"));
+                write!(text, " <{request}>")
             }
-        }
+        };
+        written.expect("a text takes all");
     }
-    text.push_str(&format!(
-        "\n\nchecks {:?}\nprepare {:?}\ncleanup {:?}",
-        plan.checks, plan.prepare, plan.cleanup
-    ));
-    text
+    let LaunchPlan { checks, prepare, cleanup, .. } = plan;
+    format!("{text}\n\nchecks {checks:?}\nprepare {prepare:?}\ncleanup {cleanup:?}")
 }
 
 #[test]

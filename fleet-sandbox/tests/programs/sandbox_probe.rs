@@ -6,8 +6,8 @@
     unsafe_code,
     clippy::print_stdout,
     clippy::disallowed_methods,
-    clippy::exit,
     clippy::unwrap_used,
+    clippy::too_many_lines,
     reason = "a test program: raw system calls are what it is for"
 )]
 
@@ -129,9 +129,10 @@ fn run(attempt: &[&str]) -> Attempt {
                 *slot = argument.parse().unwrap();
             }
             let number: c_long = number.parse().unwrap();
-            let [a, b, c, d, e, f] = given;
             // SAFETY: the tests pass only calls that fail on null pointers or are refused.
-            raw(unsafe { syscall(number, a, b, c, d, e, f) })
+            raw(unsafe {
+                syscall(number, given[0], given[1], given[2], given[3], given[4], given[5])
+            })
         }
         ["tiocsti", letter] => {
             let byte = letter.as_bytes()[0];

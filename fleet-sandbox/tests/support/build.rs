@@ -97,6 +97,8 @@ pub(crate) struct PolicyBuilder {
     pub(crate) policy: IsolationPolicy,
 }
 
+const MIB: u64 = 1024 * 1024;
+
 impl PolicyBuilder {
     pub(crate) fn new(cwd: &Utf8Path, home: &Utf8Path) -> Self {
         let tmpfs = |destination: &str, size, mode| Tmpfs {
@@ -104,7 +106,6 @@ impl PolicyBuilder {
             size,
             mode,
         };
-        const MIB: u64 = 1024 * 1024;
         let policy = IsolationPolicy {
             backend: Backend::Bubblewrap,
             network: NetworkMode::Deny,
