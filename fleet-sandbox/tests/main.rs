@@ -19,6 +19,7 @@ mod escape {
 }
 mod field {
     mod litter;
+    mod secrets;
     mod trial;
 }
 mod golden {
@@ -26,6 +27,7 @@ mod golden {
 }
 mod integration {
     mod launcher;
+    mod listing;
     mod stop;
 }
 mod property {

@@ -247,3 +247,42 @@ fn an_unswapped_source_is_shown() {
     let answers = launch.attempts(&launch.policy().read(&data), &[&["read", inside.as_str()]]);
     assert_eq!(answers, ["ok shown"]);
 }
+
+#[test]
+fn a_directory_for_the_launch_is_not_made_through_a_link() {
+    need_bwrap!();
+    let launch = Launch::new();
+    let (git, keys) = (launch.cwd.join(".git"), launch.base.join("home/.ssh"));
+    std::fs::create_dir(&git).expect("mkdir");
+    let policy = launch.policy().ephemeral(&git.join("hooks"));
+    let argv = ["/usr/bin/true"];
+    let plan = launch.plan(&policy, &argv);
+    std::fs::remove_dir(&git).expect("rmdir");
+    symlink(&keys, &git).expect("link");
+    let outcome = launch.run_plan(plan, &argv);
+    let error = outcome.record().error.clone().expect("a reason");
+    assert!(error.contains("a link is on the way"), "{error}");
+    assert!(!outcome.record().started && !keys.join("hooks").exists());
+}
+
+#[test]
+fn a_directory_that_appeared_meanwhile_is_used_and_kept() {
+    need_bwrap!();
+    let launch = Launch::new();
+    let hooks = launch.cwd.join("hooks");
+    let policy = launch.policy().ephemeral(&hooks);
+    let inside = hooks.join("x");
+    let argv = [crate::support::probe_program().as_str(), "write", inside.as_str()];
+    let plan = launch.plan(&policy, &argv);
+    std::fs::create_dir(&hooks).expect("mkdir");
+    let outcome = launch.run_plan(plan, &argv);
+    assert!(outcome.stdout.starts_with("error 30"), "{outcome:?}");
+    assert!(hooks.exists(), "made by somebody else");
+    // A link in its place is refused.
+    let launch = Launch::new();
+    let hooks = launch.cwd.join("hooks");
+    let plan = launch.plan(&launch.policy().ephemeral(&hooks), &argv);
+    symlink(launch.base.join("home/.ssh"), &hooks).expect("link");
+    let outcome = launch.run_plan(plan, &argv);
+    assert!(!outcome.record().started, "{outcome:?}");
+}

@@ -35,6 +35,9 @@ fn dangerous_calls_are_refused() {
     let inside = launch.attempts(&launch.policy(), attempts);
     let bare = launch.bare_attempts(attempts);
     for ((attempt, inside), bare) in attempts.iter().zip(&inside).zip(&bare) {
+        if attempt.get(2) == Some(&"17") && !crate::support::Host::is_root() {
+            continue; // Only root may make a packet socket at all.
+        }
         assert!(inside.starts_with(EPERM), "{attempt:?}: {inside}");
         assert!(!bare.starts_with(EPERM), "{attempt:?} proves nothing: {bare}");
     }
@@ -97,9 +100,6 @@ fn no_further_namespace_unless_asked_for() {
 fn a_nested_sandbox_works_where_it_is_allowed_and_the_terminal_stays_guarded() {
     need_bwrap!();
     let launch = Launch::new();
-    // Root keeps the covers over /proc, so there the inner one does without a /proc of its own.
-    let proc =
-        if crate::support::Host::is_root() { ["--tmpfs", "/proc"] } else { ["--proc", "/proc"] };
     let nested: &[&str] = &[
         "run",
         "/usr/bin/bwrap",
@@ -108,8 +108,8 @@ fn a_nested_sandbox_works_where_it_is_allowed_and_the_terminal_stays_guarded() {
         "--ro-bind",
         "/",
         "/",
-        proc[0],
-        proc[1],
+        "--proc",
+        "/proc",
         "/usr/bin/true",
     ];
     let guarded: &[&str] = &["tiocsti", "X"];
@@ -117,7 +117,9 @@ fn a_nested_sandbox_works_where_it_is_allowed_and_the_terminal_stays_guarded() {
     assert!(launch.attempts(&policy, &[nested])[0].starts_with("error"), "the control");
     policy.policy.nested_sandbox = true;
     let answers = launch.attempts(&policy, &[nested, guarded]);
-    assert_eq!(answers[0], "ok ");
+    // Root without capabilities may not map itself into a further namespace (CAP_SETFCAP).
+    let works = answers[0] == "ok ";
+    assert_eq!(works, !crate::support::Host::is_root(), "{answers:?}");
     assert!(answers[1].starts_with(EPERM), "{answers:?}");
 }
 
