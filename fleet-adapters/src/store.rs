@@ -232,6 +232,24 @@ fn is_current(file: &File, path: &Utf8Path) -> io::Result<bool> {
     }
 }
 
+/// A directory, refused with `LOOP` if any part of its path is a link.
+#[cfg(target_os = "linux")]
+fn open_without_links(path: &Utf8Path) -> rustix::io::Result<OwnedFd> {
+    rustix::fs::openat2(
+        CWD,
+        path.as_std_path(),
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+        rustix::fs::ResolveFlags::NO_SYMLINKS | rustix::fs::ResolveFlags::NO_MAGICLINKS,
+    )
+}
+
+/// Without a call that refuses links, no directory counts as reached without one.
+#[cfg(not(target_os = "linux"))]
+fn open_without_links(_path: &Utf8Path) -> rustix::io::Result<OwnedFd> {
+    Err(Errno::LOOP)
+}
+
 impl StateStore for FileStore {
     fn read(&self, path: &Utf8Path, limit: u64) -> Result<Option<Vec<u8>>, StoreError> {
         let action = "read";
@@ -274,6 +292,21 @@ impl StateStore for FileStore {
             Ok(()) => Ok(true),
             Err(Errno::NOENT) => Ok(false),
             Err(error) => Err(failed("remove", path)(error.into())),
+        }
+    }
+
+    fn remove_empty_dir(&self, path: &Utf8Path) -> Result<bool, StoreError> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(false);
+        };
+        let result = open_without_links(parent)
+            .and_then(|parent| rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR));
+        match result {
+            Ok(()) => Ok(true),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NOTEMPTY | Errno::EXIST) => {
+                Ok(false)
+            }
+            Err(error) => Err(failed("remove directory", path)(error.into())),
         }
     }
 

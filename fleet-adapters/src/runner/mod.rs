@@ -10,6 +10,7 @@ pub mod control;
 pub mod deliver;
 pub mod log;
 pub mod observe;
+mod overlays;
 pub mod prepare;
 pub mod protocol;
 pub mod run;

@@ -352,6 +352,7 @@ impl Attempt<'_> {
             format!("{now} {}\n", decision.mode.as_str()).as_bytes(),
             0o600,
         )?;
+        super::overlays::record(&**store, self.trees, &file.plan)?;
         store.write(&self.trees.launch_file(), &json(&file), 0o600)?;
         Ok(Prepared {
             launch_id,

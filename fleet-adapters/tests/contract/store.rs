@@ -52,6 +52,7 @@ contract_tests!(blocking real => store:
     reads_only_regular_files_of_a_size,
     appends_whole_lines,
     removes_files,
+    removes_empty_directories,
     makes_private_directories,
     lists_in_order,
     locks_have_one_holder,

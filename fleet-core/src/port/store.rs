@@ -94,6 +94,10 @@ pub trait StateStore: Send + Sync + Debug {
     /// Removes a file; tells whether it existed.
     fn remove(&self, path: &Utf8Path) -> Result<bool, StoreError>;
 
+    /// Removes a directory if it is empty and no link is on the way to it; tells whether it did. One
+    /// that is missing, holds something or is behind a link is left alone, which is no error.
+    fn remove_empty_dir(&self, path: &Utf8Path) -> Result<bool, StoreError>;
+
     /// Makes a directory and its missing parents, each with mode 0700, and sets that mode on the
     /// last one if it exists. A link or a file in the place of the last one is an error.
     fn ensure_dir(&self, path: &Utf8Path) -> Result<(), StoreError>;

@@ -154,6 +154,7 @@ pub(in crate::runner) async fn end(
         }
     }
     let killed = runtime.console(role).kill().await?;
+    super::super::overlays::undo(&*runtime.ports.store, &runtime.trees(role));
     Ok(found || killed)
 }
 

@@ -143,6 +143,26 @@ pub fn removes_files(subject: &impl StoreSubject) {
     assert!(subject.store().remove(&root).is_err(), "a directory");
 }
 
+/// Only an empty directory that no link leads to is removed.
+pub fn removes_empty_directories(subject: &impl StoreSubject) {
+    let root = root(subject);
+    let (empty, filled, link) = (root.join("empty"), root.join("filled"), root.join("link"));
+    for directory in [&empty, &filled, &filled.join("below")] {
+        subject.store().ensure_dir(directory).expect("it is made");
+    }
+    subject.put(&root.join("file"), b"x");
+    subject.link(&link, &filled);
+    let removed = |path: &Utf8Path| subject.store().remove_empty_dir(path).expect("an answer");
+    assert!(!removed(&filled), "it holds something");
+    assert!(!removed(&link.join("below")), "a link is on the way");
+    assert!(!removed(&link), "a link");
+    assert!(!removed(&root.join("file")), "a file");
+    assert!(removed(&empty));
+    assert!(!removed(&empty), "it is gone");
+    assert_eq!(names(subject, &root), ["file", "filled", "link"]);
+    assert_eq!(names(subject, &filled), ["below"]);
+}
+
 /// Directories are made with their parents and closed to others, also those that exist.
 pub fn makes_private_directories(subject: &impl StoreSubject) {
     let root = subject.root();

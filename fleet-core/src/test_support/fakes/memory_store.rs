@@ -289,6 +289,18 @@ impl StateStore for MemoryStore {
         Ok(state.nodes.remove(path).is_some())
     }
 
+    fn remove_empty_dir(&self, path: &Utf8Path) -> Result<bool, StoreError> {
+        let mut state = lock(&self.state);
+        let linked = path.ancestors().skip(1).any(|above| {
+            state.nodes.get(above).is_some_and(|node| !matches!(node, Node::Directory { .. }))
+        });
+        let filled = state.nodes.keys().any(|other| other != path && other.starts_with(path));
+        if linked || filled || !matches!(state.nodes.get(path), Some(Node::Directory { .. })) {
+            return Ok(false);
+        }
+        Ok(state.nodes.remove(path).is_some())
+    }
+
     fn ensure_dir(&self, path: &Utf8Path) -> Result<(), StoreError> {
         let mut state = lock(&self.state);
         let missing: Vec<Utf8PathBuf> = path
