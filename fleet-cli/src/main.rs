@@ -1,3 +1,7 @@
-//! The `ours-fleet` command.
+//! The `ours-fleet` command. Everything is in the library, so that tests can call it.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    fleet_cli::run_process().into()
+}

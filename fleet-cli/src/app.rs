@@ -1,0 +1,34 @@
+//! What every command gets: the runtime of the drivers, settings and a printer. Tests build it from
+//! fakes.
+
+use std::sync::Arc;
+
+use fleet_adapters::runner::Runtime;
+use fleet_core::isolation::BackendName;
+use fleet_core::port::{IsolationBackend, PathProbe};
+
+use crate::settings::Settings;
+use crate::ui::Printer;
+
+/// Everything a command works with.
+#[derive(Debug)]
+pub struct App {
+    /// Ports, harnesses and the account.
+    pub runtime: Runtime,
+    /// What the environment and the command line decide beyond that.
+    pub settings: Settings,
+    /// Output.
+    pub printer: Printer,
+}
+
+impl App {
+    /// A probe for one judgement.
+    pub fn probe(&self) -> Box<dyn PathProbe> {
+        self.runtime.ports.paths.fresh()
+    }
+
+    /// The isolation backend of this name, if this build has it.
+    pub fn backend(&self, name: BackendName) -> Option<&Arc<dyn IsolationBackend>> {
+        self.runtime.ports.backends.iter().find(|backend| backend.name() == name)
+    }
+}

@@ -1,0 +1,26 @@
+use camino::Utf8PathBuf;
+use clap::Args;
+use fleet_core::id::RoleName;
+
+/// The runner of one role.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// The role
+    #[arg(value_name = "NAME")]
+    pub name: RoleName,
+    /// Leave the caller's session and terminal first
+    #[arg(long)]
+    pub detach: bool,
+}
+
+/// The launcher in a role's console.
+#[derive(Debug, Args)]
+pub struct Pane {
+    /// The launch file
+    #[arg(value_name = "FILE")]
+    pub file: Utf8PathBuf,
+}
+
+/// Role names, for completion.
+#[derive(Debug, Args)]
+pub struct Roles {}

@@ -1,0 +1,92 @@
+use clap::Args;
+use fleet_core::id::RoleName;
+
+/// List the running roles.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Reads what the runners published; starts no program and asks no console.
+
+Examples:
+  ours-fleet ls
+  ours-fleet ls --all
+  ours-fleet ls --json | jq -r '.roles[].name'")]
+pub struct Ls {
+    /// List every configured role, not only those that run
+    #[arg(short = 'a', long)]
+    pub all: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Show the state of the fleet or of one role.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without a name: a table of all roles. With one: state and since when, supervisor, console, what is
+enforced as observed, why a role is held down and how to release it, how the last run ended.
+
+Examples:
+  ours-fleet status
+  ours-fleet status Reviewer
+  ours-fleet status Reviewer --json | jq .state")]
+pub struct Status {
+    /// The role
+    #[arg(value_name = "NAME")]
+    pub name: Option<RoleName>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Print the last lines of a console.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ours-fleet peek Reviewer
+  ours-fleet peek Reviewer 200")]
+pub struct Peek {
+    /// The role
+    #[arg(value_name = "NAME")]
+    pub name: RoleName,
+    /// How many lines
+    #[arg(value_name = "LINES", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    pub lines: u32,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Connect this terminal to a console.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+You see and type what the agent's program sees. Leave with Ctrl-b d: the role goes on running.
+Ctrl-c goes to the agent's program.
+
+Examples:
+  ours-fleet attach Reviewer")]
+pub struct Attach {
+    /// The role
+    #[arg(value_name = "NAME")]
+    pub name: RoleName,
+}
+
+/// Show a role's log.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The log of the role's runner: starts, exits, decisions and their reasons. What the agent itself
+printed is in its console (`peek`, `attach`).
+
+Examples:
+  ours-fleet logs Reviewer
+  ours-fleet logs Reviewer -f")]
+pub struct Logs {
+    /// The role
+    #[arg(value_name = "NAME")]
+    pub name: RoleName,
+    /// Go on printing as lines arrive
+    #[arg(short = 'f', long)]
+    pub follow: bool,
+    /// Print one JSON document, with --follow one a line
+    #[arg(long)]
+    pub json: bool,
+}

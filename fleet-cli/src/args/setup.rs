@@ -1,0 +1,111 @@
+use clap::{Args, ValueEnum};
+use fleet_core::config::YamlMode;
+
+/// Prepare this machine.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Creates the state directory (~/.ours-fleet, or below $OURS_FLEET_HOME) and says which supervisor
+keeps the runners alive. Safe to repeat. Changes nothing outside the state directory.
+
+Examples:
+  ours-fleet init
+  OURS_FLEET_SUPERVISOR=none ours-fleet init")]
+pub struct Init {
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How strictly YAML is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum YamlModeArg {
+    /// Anchors, aliases, tags and further documents are warnings
+    Compat,
+    /// They are errors
+    Strict,
+}
+
+impl From<YamlModeArg> for YamlMode {
+    fn from(mode: YamlModeArg) -> Self {
+        match mode {
+            YamlModeArg::Compat => Self::Compat,
+            YamlModeArg::Strict => Self::Strict,
+        }
+    }
+}
+
+/// Show what the fleet file means.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Loads, checks and resolves the fleet without touching anything: what each role runs, where it works,
+what its sandbox shows and what is promised to be enforced. Values of `env`, secrets and tokens are
+never printed. Exit code 1 if anything is wrong.
+
+Examples:
+  ours-fleet config
+  ours-fleet config -c ./fleet.yaml --yaml-mode strict
+  ours-fleet config --json | jq '.roles[] | {name, cwd}'")]
+pub struct Config {
+    /// How strictly YAML is read
+    #[arg(long, value_enum, value_name = "MODE", default_value = "compat")]
+    pub yaml_mode: YamlModeArg,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Check this machine and the fleet.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+One line a check: pass, warn or fail. Each line that is not a pass says what is wrong and what to do.
+The sandbox is tried for real with the very flags of each role. Exit code 1 if a check failed.
+
+Examples:
+  ours-fleet doctor
+  ours-fleet doctor --json | jq '.checks[] | select(.level != \"pass\")'")]
+pub struct Doctor {
+    /// How strictly YAML is read
+    #[arg(long, value_enum, value_name = "MODE", default_value = "compat")]
+    pub yaml_mode: YamlModeArg,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Print version and build.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+`ours-fleet --version` prints the bare version only.
+
+Examples:
+  ours-fleet version
+  ours-fleet version --json | jq -r .buildId")]
+pub struct Version {
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A shell that completion is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ShellName {
+    /// GNU Bash
+    Bash,
+    /// Z shell
+    Zsh,
+    /// fish
+    Fish,
+}
+
+/// Print a completion script.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ours-fleet completions bash > ~/.local/share/bash-completion/completions/ours-fleet
+  ours-fleet completions zsh  > ~/.zfunc/_ours-fleet
+  ours-fleet completions fish > ~/.config/fish/completions/ours-fleet.fish")]
+pub struct Completions {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    pub shell: ShellName,
+}

@@ -1,0 +1,226 @@
+use std::time::Duration;
+
+use fleet_core::config::{Fleet, Role};
+use fleet_core::isolation::select::{Fallback, fallback};
+use fleet_core::isolation::{Backend, BackendName, IsolationBlock};
+use fleet_core::path::LexicalPath;
+use fleet_core::permissions::Translation;
+use fleet_core::plan::unavailable_line;
+use fleet_core::port::ProbeFailure;
+use tokio::time::timeout;
+
+use super::{Check, LIMIT, Level, host};
+use crate::app::App;
+use crate::resolved::{ResolvedRole, Resolver};
+
+/// Every check of every role, in file order.
+pub(super) async fn checks(app: &App, fleet: &Fleet, resolver: &Resolver<'_>) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let deadline = tokio::time::Instant::now() + LIMIT * 6;
+    for resolved in resolver.all() {
+        let role = resolved.role;
+        checks.extend(unavailable(role));
+        let left = deadline.saturating_duration_since(tokio::time::Instant::now()).min(LIMIT);
+        checks.push(isolation(app, &resolved, left).await);
+        checks.push(permissions(&resolved));
+        checks.extend(cwd(fleet, &resolved));
+        checks.extend(state(app, role));
+        checks.extend(socket_path(app, role));
+    }
+    checks
+}
+
+fn unavailable(role: &Role) -> Vec<Check> {
+    role.unavailable
+        .iter()
+        .filter(|key| key.refuses)
+        .map(|key| {
+            let detail = format!("{}; `up` will refuse the role", unavailable_line(key));
+            Check::new("unavailable keys", Level::Fail, detail)
+                .role(role.name.as_str())
+                .fix(&key.instead)
+        })
+        .collect()
+}
+
+async fn isolation(app: &App, resolved: &ResolvedRole<'_>, limit: Duration) -> Check {
+    let role = resolved.role;
+    let check =
+        |level, detail: String| Check::new("isolation", level, detail).role(role.name.as_str());
+    let Some(block) = &role.isolation else {
+        return check(Level::Pass, "none declared".to_owned());
+    };
+    if !resolved.problems.is_empty() {
+        let lines: Vec<String> = resolved.problems.iter().map(ToString::to_string).collect();
+        return check(Level::Fail, lines.join(" | ")).fix("correct the fleet file");
+    }
+    if block.backend == Backend::None {
+        return check(Level::Pass, "`none`, on purpose".to_owned());
+    }
+    let Some(backend) = resolved.backend.and_then(|name| app.backend(name)) else {
+        return check(Level::Fail, format!("backend `{}` is not in this build", block.backend))
+            .fix("write `backend: bubblewrap`");
+    };
+    let Some(policy) = &resolved.policy else {
+        return check(Level::Fail, "the sandbox cannot be resolved".to_owned())
+            .fix("see `ours-fleet config`");
+    };
+    match timeout(limit, backend.probe(policy)).await {
+        Ok(Ok(_)) => check(
+            Level::Pass,
+            format!("{}, network {}, caps {}", backend.name(), policy.network, caps(block)),
+        ),
+        Ok(Err(failure)) => unusable(app, role, block, backend.name(), failure),
+        Err(_) => check(Level::Fail, "the trial did not end in time".to_owned())
+            .fix("run `ours-fleet doctor` again"),
+    }
+}
+
+/// What a launch will make of an unusable backend.
+fn unusable(
+    app: &App,
+    role: &Role,
+    block: &IsolationBlock,
+    backend: BackendName,
+    failure: ProbeFailure,
+) -> Check {
+    let fix = host::remedy(&failure);
+    let uid = app.runtime.world.uid;
+    let (level, detail) = match fallback(block, role.permissions, uid, &[(backend, failure)]) {
+        Fallback::Refuse { message } => (Level::Fail, message),
+        Fallback::Unisolated { message } => (Level::Warn, message),
+    };
+    Check::new("isolation", level, detail).role(role.name.as_str()).fix(fix)
+}
+
+fn caps(block: &IsolationBlock) -> String {
+    let resources = &block.resources;
+    let caps: Vec<String> = [
+        resources.memory.map(|bytes| format!("mem={}", bytes.0)),
+        resources.cpu.map(|cpu| format!("cpu={}m", cpu.millis)),
+        resources.pids.map(|pids| format!("pids={pids}")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if caps.is_empty() { "none".to_owned() } else { caps.join(",") }
+}
+
+fn permissions(resolved: &ResolvedRole<'_>) -> Check {
+    let role = resolved.role;
+    let check =
+        |level, detail: String| Check::new("permissions", level, detail).role(role.name.as_str());
+    match &resolved.translation {
+        Some(Translation::Supported { warnings, .. }) if warnings.is_empty() => {
+            check(Level::Pass, "translated exactly".to_owned())
+        }
+        Some(Translation::Supported { warnings, .. }) => {
+            check(Level::Warn, warnings.join("; ")).fix("see `ours-fleet config`")
+        }
+        Some(Translation::Unsupported { reason }) if role.permissions_declared => {
+            check(Level::Fail, reason.clone())
+                .fix("remove `permissions` from the role and bound it by `isolation`")
+        }
+        Some(Translation::Unsupported { reason }) if role.isolation.is_some() => {
+            check(Level::Pass, reason.clone())
+        }
+        Some(Translation::Unsupported { reason }) => {
+            check(Level::Warn, format!("{reason}, and none is declared")).fix("add `isolation`")
+        }
+        None => check(Level::Fail, format!("harness `{}` is not in this build", role.harness))
+            .fix("write `harness: command`"),
+    }
+}
+
+/// A missing directory or program, and who else works there.
+fn cwd(fleet: &Fleet, resolved: &ResolvedRole<'_>) -> Vec<Check> {
+    let role = resolved.role;
+    let check = |level, detail: String| Check::new("cwd", level, detail).role(role.name.as_str());
+    let mut checks: Vec<Check> = resolved
+        .blockers
+        .iter()
+        .filter(|blocker| !role.unavailable.iter().any(|key| **blocker == unavailable_line(key)))
+        .map(|blocker| {
+            let fix = format!("then `ours-fleet up {}`", role.name);
+            Check::new("start", Level::Fail, blocker).role(role.name.as_str()).fix(fix)
+        })
+        .collect();
+    let same =
+        |other: &&Role| other.name != role.name && role.cwd.is_some() && other.cwd == role.cwd;
+    let shared: Vec<&str> =
+        fleet.roles.values().filter(same).map(|other| other.name.as_str()).collect();
+    let missing = resolved.blockers.iter().any(|blocker| blocker.starts_with("cwd"));
+    checks.push(match (missing, shared.is_empty()) {
+        (true, _) => check(Level::Fail, format!("{} cannot be used", resolved.cwd))
+            .fix(format!("`mkdir -p {}`, or name another `cwd`", resolved.cwd)),
+        (false, true) => check(Level::Pass, resolved.cwd.clone()),
+        (false, false) => {
+            check(Level::Pass, format!("{} (shared with {})", resolved.cwd, shared.join(", ")))
+        }
+    });
+    checks
+}
+
+/// What an earlier run left in the control directory.
+fn state(app: &App, role: &Role) -> Vec<Check> {
+    let trees = app.runtime.trees(&role.name);
+    let name = role.name.as_str();
+    let check = |level, detail: String| Check::new("state", level, detail).role(name);
+    let mut checks = Vec::new();
+    for dir in trees.all() {
+        let Ok(path) = LexicalPath::absolute(dir.as_str()) else { continue };
+        let Ok(resolved) = app.probe().resolve(&path) else {
+            checks.push(
+                check(Level::Fail, format!("{dir} cannot be looked at"))
+                    .fix("make the state directory your own"),
+            );
+            continue;
+        };
+        let Some(facts) = resolved.object else { continue };
+        if facts.uid != app.runtime.world.uid {
+            checks.push(
+                check(Level::Fail, format!("{dir} belongs to uid {}", facts.uid))
+                    .fix(format!("`chown {} {dir}`", app.runtime.world.uid)),
+            );
+        }
+        if facts.mode & 0o077 != 0 {
+            checks.push(
+                check(Level::Warn, format!("{dir} is open to others (mode {:04o})", facts.mode))
+                    .fix(format!("`chmod 700 {dir}`")),
+            );
+        }
+    }
+    let text = |path: camino::Utf8PathBuf| {
+        let bytes = app.runtime.ports.store.read(&path, 1024 * 1024).ok().flatten();
+        bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned())
+    };
+    if let Some(reason) = text(trees.isolation_degraded()) {
+        checks.push(check(Level::Warn, format!("runs UN-ISOLATED since {reason}")).fix(format!(
+            "make the sandbox usable (see `isolation: {name}`), then `ours-fleet restart {name}`"
+        )));
+    }
+    let ledger = text(trees.restart_ledger())
+        .and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
+    if let Some(ledger) = ledger.filter(|ledger| ledger["circuit"] == "open") {
+        let reason = ledger["lastReason"].as_str().unwrap_or("reason unknown");
+        checks.push(
+            check(Level::Fail, format!("held down: {reason}"))
+                .fix(format!("`ours-fleet logs {name}`, then `ours-fleet up {name}` releases it")),
+        );
+    }
+    if checks.is_empty() {
+        checks.push(check(Level::Pass, "nothing to note".to_owned()));
+    }
+    checks
+}
+
+fn socket_path(app: &App, role: &Role) -> Option<Check> {
+    let nominal = app.runtime.trees(&role.name).tmux_socket();
+    let used = app.runtime.console_address(&role.name).socket;
+    (nominal != used).then(|| {
+        let detail = format!("{nominal} is too long for a socket: {used} is used");
+        Check::new("socket path", Level::Warn, detail)
+            .role(role.name.as_str())
+            .fix("nothing needs to be done; a shorter OURS_FLEET_HOME avoids it")
+    })
+}

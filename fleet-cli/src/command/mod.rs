@@ -1,0 +1,21 @@
+//! One file a verb. A command gets an [`App`](crate::app::App) and gives back how it ended.
+
+pub mod attach;
+pub mod completions;
+pub mod config;
+pub mod control;
+pub mod doctor;
+pub mod down;
+pub mod init;
+pub mod logs;
+pub mod ls;
+pub mod outcome;
+pub mod peek;
+pub mod restart;
+pub mod roles;
+pub mod run;
+pub mod send;
+pub mod status;
+pub mod target;
+pub mod up;
+pub mod version;

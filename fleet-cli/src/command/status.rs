@@ -1,0 +1,173 @@
+//! `status`: the fleet at a glance, or everything about one role.
+
+use fleet_adapters::runner::observe::{self, RoleView};
+use fleet_core::id::{RoleName, Timestamp};
+use fleet_core::isolation::EnforcementLevel;
+use fleet_core::status::{RoleState, Status};
+use serde_json::json;
+
+use super::config::level_tone;
+use super::ls::{age, state_tone, table};
+use super::target::{Reachable, view};
+use crate::app::App;
+use crate::args;
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::ui::{Printer, Table, Tone, document};
+
+/// Shows one role or all.
+///
+/// # Errors
+/// The named role does not exist.
+pub async fn run(app: &App, args: &args::Status) -> Result<ExitStatus, CliError> {
+    match &args.name {
+        Some(name) => one(app, name, args.json).await,
+        None => all(app, args.json).await,
+    }
+}
+
+async fn all(app: &App, json: bool) -> Result<ExitStatus, CliError> {
+    let known = Reachable::read(app);
+    let broken = known.complain(app);
+    let views = observe::fleet(&app.runtime, &known.fleet).await;
+    if json {
+        app.printer.json(&document(json!({ "roles": views })));
+    } else if views.is_empty() {
+        app.printer.line("(none)");
+    } else {
+        table(&views, app.runtime.ports.clock.now()).print(&app.printer, "");
+    }
+    Ok(if broken { ExitStatus::Failed } else { ExitStatus::Done })
+}
+
+async fn one(app: &App, name: &RoleName, json: bool) -> Result<ExitStatus, CliError> {
+    let view = view(app, name).await?;
+    if json {
+        let value = serde_json::to_value(&view).unwrap_or_default();
+        app.printer.json(&document(value));
+    } else {
+        print(app, &view);
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn print(app: &App, view: &RoleView) {
+    let out = &app.printer;
+    let now = app.runtime.ports.clock.now();
+    let live = view.observed.state != RoleState::Stopped;
+    out.heading(view.name.as_str());
+    let mut table = Table::plain();
+    let state = match &view.observed.detail {
+        Some(detail) => format!("{} ({detail})", view.observed.state.as_str()),
+        None => view.observed.state.as_str().to_owned(),
+    };
+    table.toned([("state", Tone::Plain), (state.as_str(), state_tone(view.observed.state))]);
+    if let Some(status) = &view.status {
+        if live {
+            facts(&mut table, status, now);
+        }
+        failures(&mut table, view, status, now);
+        history(&mut table, &view.name, status);
+    }
+    if view.restart_needed {
+        let text = format!("the fleet file changed: `ours-fleet restart {}`", view.name);
+        table.toned([("restart", Tone::Plain), (text.as_str(), Tone::Attention)]);
+    }
+    if !view.configured {
+        let text = format!("in no fleet file: `ours-fleet down {}` stops it", view.name);
+        table.toned([("not configured", Tone::Plain), (text.as_str(), Tone::Attention)]);
+    }
+    if view.observed.orphaned_console {
+        let text = format!("`ours-fleet up {}` ends it and starts again", view.name);
+        table.toned([("console", Tone::Plain), (text.as_str(), Tone::Attention)]);
+    }
+    table.print(out, "  ");
+    if live {
+        enforcement(out, view);
+    }
+}
+
+fn facts(table: &mut Table, status: &Status, now: Timestamp) {
+    let mut row = |key: &str, value: String| table.row([key.to_owned(), value]);
+    row("since", format!("{} ({} ago)", status.since, age(now.since(status.since))));
+    row(
+        "runner",
+        format!(
+            "pid {}, supervisor {}, version {}",
+            status.runner.process.pid, status.supervisor, status.runner.version
+        ),
+    );
+    if let Some(launcher) = &status.console.launcher {
+        row("console", format!("pid {}, {}", launcher.pid, status.console.tmux_socket));
+    }
+    if let Some(harness) = &status.harness {
+        let mode = status.mode.map_or("", fleet_core::harness::StartMode::as_str);
+        row("harness", format!("{harness}, {mode}, attempt {}", status.attempt));
+    }
+    if let Some(session) = &status.session_id {
+        row("session", session.to_string());
+    }
+    if let Some(cwd) = &status.cwd {
+        row("cwd", cwd.to_string());
+    }
+    if let Some(isolation) = &status.isolation {
+        match &isolation.degraded {
+            Some(reason) => {
+                let text = format!("UN-ISOLATED: {reason}");
+                table.toned([("isolation", Tone::Plain), (text.as_str(), Tone::Bad)]);
+            }
+            None => table.row(["isolation", isolation.backend.as_str()]),
+        }
+    }
+}
+
+fn failures(table: &mut Table, view: &RoleView, status: &Status, now: Timestamp) {
+    let failures = &status.failures;
+    let reason = failures.last_reason.as_deref().unwrap_or("no reason published");
+    if let (RoleState::HeldDown, Some(since)) = (view.observed.state, failures.held_since) {
+        let text = format!(
+            "since {since} ({} ago), after {} failures: {reason}; release it with `ours-fleet up {}`",
+            age(now.since(since)),
+            failures.count,
+            view.name
+        );
+        table.toned([("held down", Tone::Plain), (text.as_str(), Tone::Bad)]);
+    } else if failures.count > 0 {
+        let next = failures.next_at.map(|at| format!(", next attempt {at}")).unwrap_or_default();
+        let text = format!("{} in a row: {reason}{next}", failures.count);
+        table.toned([("failures", Tone::Plain), (text.as_str(), Tone::Attention)]);
+    }
+}
+
+fn history(table: &mut Table, name: &RoleName, status: &Status) {
+    if let Some(last) = &status.last_termination {
+        let text = format!("{} at {}; see `ours-fleet logs {name}`", last.detail, last.at);
+        table.row(["last end", &text]);
+    }
+    if status.abrupt_terminations > 0 {
+        let text = format!("{} without an orderly stop", status.abrupt_terminations);
+        table.row(["runner ends", &text]);
+    }
+}
+
+fn enforcement(out: &Printer, view: &RoleView) {
+    if view.enforcement.is_empty() {
+        return;
+    }
+    out.line("  observed:");
+    let mut rows = Table::plain();
+    for row in &view.enforcement {
+        rows.toned([
+            (row.item.as_str(), Tone::Plain),
+            (row.level.as_str(), level_tone(row.level)),
+            (&row.asked, Tone::Plain),
+            (&row.evidence, Tone::Plain),
+        ]);
+    }
+    rows.print(out, "    ");
+    let weak =
+        view.enforcement.iter().filter(|row| row.level != EnforcementLevel::Enforced).count();
+    if weak > 0 {
+        out.line(format!("  {weak} of {} do not fully hold", view.enforcement.len()));
+    }
+}

@@ -1,0 +1,148 @@
+use std::collections::BTreeMap;
+
+use fleet_core::config::{Fleet, Session};
+use fleet_core::diagnostic::Diagnostic;
+use fleet_core::isolation::{IsolationBlock, IsolationPolicy, Mount, MountOrigin};
+use fleet_core::permissions::Translation;
+use fleet_core::redact::MARKER;
+use serde_json::{Value, json};
+
+use super::{ResolvedRole, redacted};
+use crate::ui::document;
+
+/// The plan of a fleet as one document (02 §1.4, 01 §1.18): stable, sorted, free of secrets.
+pub fn plan_json(fleet: &Fleet, roles: &[ResolvedRole<'_>], diagnostics: &[Diagnostic]) -> Value {
+    let mut all: Vec<&Diagnostic> = diagnostics.iter().collect();
+    all.extend(roles.iter().flat_map(|role| &role.problems));
+    let mut sorted: Vec<&ResolvedRole<'_>> = roles.iter().collect();
+    sorted.sort_by(|a, b| a.role.name.cmp(&b.role.name));
+    document(json!({
+        "sourceFiles": fleet.source_files,
+        "startStaggerMs": fleet.start_stagger_ms,
+        "diagnostics": all,
+        "unavailable": fleet.unavailable,
+        "roles": sorted.into_iter().map(role_json).collect::<Vec<_>>(),
+        "loops": [],
+        "watchdogs": [],
+    }))
+}
+
+fn role_json(resolved: &ResolvedRole<'_>) -> Value {
+    let role = resolved.role;
+    let env: BTreeMap<&str, &str> = role.env.keys().map(|name| (name.as_str(), MARKER)).collect();
+    let mut env_pass = role.env_pass.clone();
+    env_pass.sort();
+    json!({
+        "name": role.name,
+        "sourceFile": role.source_file,
+        "source": resolved.place,
+        "identity": role.identity,
+        "harness": role.harness,
+        "session": role.session,
+        "sessionOptions": session_options(role.session, role.boot_grace_ms),
+        "model": role.model,
+        "modelChain": role.model_chain,
+        "cwd": resolved.cwd,
+        "blockers": resolved.blockers,
+        "coordinator": role.coordinator,
+        "briefingFile": role.briefing_file,
+        "maxTokens": role.max_tokens,
+        "autocompactPct": role.autocompact_pct,
+        "permissions": permissions(resolved),
+        "monitor": role.monitor,
+        "ownerChannel": null,
+        "loops": [],
+        "isolation": role.isolation.as_ref().map(|block| isolation(block, resolved)),
+        "worklog": role.worklog,
+        "authProxy": null,
+        "oversee": role.oversee,
+        "managedCli": [],
+        "harnessOptions": redacted(role.harness_options.expose()),
+        "env": { "redacted": true, "keys": env.keys().collect::<Vec<_>>(), "values": env },
+        "envPass": env_pass,
+        "unavailable": role.unavailable,
+    })
+}
+
+fn session_options(session: Session, boot_grace_ms: Option<u64>) -> Value {
+    match session {
+        Session::Tmux => json!({ "tmux": { "bootGraceMs": boot_grace_ms } }),
+        Session::Acp => json!({}),
+    }
+}
+
+fn permissions(resolved: &ResolvedRole<'_>) -> Value {
+    let (native, supported, exact, notes, warnings) = match &resolved.translation {
+        Some(Translation::Supported { native, exact, notes, warnings }) => {
+            (json!(native), true, *exact, notes.clone(), warnings.clone())
+        }
+        Some(Translation::Unsupported { reason }) => {
+            (Value::Null, false, false, Vec::new(), vec![reason.clone()])
+        }
+        None => (Value::Null, false, false, Vec::new(), Vec::new()),
+    };
+    json!({
+        "common": resolved.role.permissions,
+        "declared": resolved.role.permissions_declared,
+        "effectiveNative": native,
+        "supported": supported,
+        "exact": exact,
+        "capabilities": [],
+        "floor": null,
+        "severity": null,
+        "notes": notes,
+        "warnings": warnings,
+    })
+}
+
+fn isolation(block: &IsolationBlock, resolved: &ResolvedRole<'_>) -> Value {
+    json!({
+        "backend": block.backend,
+        "onUnavailable": block.on_unavailable,
+        "network": block.network(),
+        "allowHosts": block.allow_hosts,
+        "fs": {
+            "read": block.fs_read.iter().map(|entry| &entry.path).collect::<Vec<_>>(),
+            "write": block.fs_write.iter().map(|entry| &entry.path).collect::<Vec<_>>(),
+        },
+        "resources": {
+            "cpuMillis": block.resources.cpu.map(|cpu| cpu.millis),
+            "memBytes": block.resources.memory.map(|bytes| bytes.0),
+            "pids": block.resources.pids,
+        },
+        "secrets": block.secrets.iter().map(|entry| &entry.to).collect::<Vec<_>>(),
+        "protect": block.protect,
+        "system": block.system,
+        "nestedSandbox": block.nested_sandbox,
+        "image": block.image,
+        "promise": resolved.policy.as_ref().map(|policy| promise(policy, resolved)),
+    })
+}
+
+/// What holds if the first candidate can be used. Inode numbers are left out: they would make two
+/// equal plans differ.
+fn promise(policy: &IsolationPolicy, resolved: &ResolvedRole<'_>) -> Value {
+    json!({
+        "backend": resolved.backend,
+        "mounts": policy.mounts.iter().map(mount).collect::<Vec<_>>(),
+        "tmpfs": policy.tmpfs,
+        "endpoints": [],
+        "cwd": policy.cwd,
+        "home": policy.home,
+        "enforcement": resolved.promise,
+        "residualRisks": policy.residual_risks,
+        "blocklistVersion": policy.blocklist_version,
+    })
+}
+
+fn mount(mount: &Mount) -> Value {
+    let secret = matches!(mount.origin, MountOrigin::Secret { .. });
+    json!({
+        "source": if secret { MARKER } else { mount.source.as_str() },
+        "destination": mount.destination,
+        "mode": mount.mode,
+        "kind": mount.kind,
+        "origin": mount.origin,
+        "missing": mount.identity.is_none(),
+    })
+}

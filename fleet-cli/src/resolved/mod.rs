@@ -1,0 +1,105 @@
+//! A role as it would run on this machine: what `config` shows, `doctor` checks and `up` refuses.
+//! Looks at paths through the probe and changes nothing.
+
+mod json;
+mod redact;
+
+use fleet_adapters::runner::apply;
+use fleet_core::config::{Fleet, Role};
+use fleet_core::diagnostic::{Diagnostic, Place};
+use fleet_core::isolation::forbidden::ForbiddenList;
+use fleet_core::isolation::select::candidates;
+use fleet_core::isolation::{BackendName, EnforcementRow, IsolationPolicy};
+use fleet_core::permissions::Translation;
+use fleet_core::plan::working_directory;
+
+pub use json::plan_json;
+pub use redact::redacted;
+
+use crate::app::App;
+
+/// A role with everything that can be told before a launch.
+#[derive(Debug)]
+pub struct ResolvedRole<'a> {
+    /// The role.
+    pub role: &'a Role,
+    /// Where it is declared.
+    pub place: Place,
+    /// Where it works.
+    pub cwd: String,
+    /// What the harness makes of the permissions.
+    pub translation: Option<Translation>,
+    /// The resolved sandbox, if one is declared and resolves.
+    pub policy: Option<IsolationPolicy>,
+    /// The backend that would be tried first.
+    pub backend: Option<BackendName>,
+    /// What that backend promises.
+    pub promise: Vec<EnforcementRow>,
+    /// What the policy refuses.
+    pub problems: Vec<Diagnostic>,
+    /// What would stop a launch at this moment although the file is sound.
+    pub blockers: Vec<String>,
+}
+
+/// Resolves roles of one fleet against one list of forbidden paths.
+#[derive(Debug)]
+pub struct Resolver<'a> {
+    app: &'a App,
+    fleet: &'a Fleet,
+    forbidden: ForbiddenList,
+}
+
+impl<'a> Resolver<'a> {
+    /// Builds the list of forbidden paths for this fleet.
+    pub fn new(app: &'a App, fleet: &'a Fleet) -> Self {
+        let inputs = app.runtime.world.forbidden_inputs(fleet);
+        let forbidden = ForbiddenList::build(&inputs, &*app.probe());
+        Self { app, fleet, forbidden }
+    }
+
+    /// Every role, in file order.
+    pub fn all(&self) -> Vec<ResolvedRole<'a>> {
+        self.fleet.roles.values().map(|role| self.role(role)).collect()
+    }
+
+    /// Everything that keeps a role from being started now; empty if nothing does.
+    pub fn refusals(&self, role: &Role) -> Vec<String> {
+        apply::refusals(&self.app.runtime, self.fleet, role, &self.forbidden)
+    }
+
+    /// One role, judged by the same function as its launch.
+    pub fn role(&self, role: &'a Role) -> ResolvedRole<'a> {
+        let runtime = &self.app.runtime;
+        let harness = runtime.harnesses.get(role.harness.as_str());
+        let backend = role.isolation.as_ref().and_then(|block| candidates(block).first().copied());
+        let mut resolved = ResolvedRole {
+            place: self.place(role),
+            cwd: working_directory(role, &runtime.trees(&role.name)).to_string(),
+            translation: harness.map(|harness| harness.translate(&role.permissions)),
+            policy: None,
+            promise: Vec::new(),
+            problems: Vec::new(),
+            blockers: Vec::new(),
+            backend,
+            role,
+        };
+        if let Some(assessment) = apply::assess(runtime, self.fleet, role, &self.forbidden) {
+            resolved.policy = assessment.policy;
+            resolved.problems = assessment.problems;
+            resolved.blockers = assessment.blockers;
+        } else {
+            resolved.blockers = self.refusals(role);
+        }
+        if let (Some(policy), Some(name)) = (&resolved.policy, backend)
+            && let Some(found) = self.app.backend(name)
+        {
+            resolved.promise = found.promise(policy);
+        }
+        resolved
+    }
+
+    fn place(&self, role: &Role) -> Place {
+        let written = self.fleet.provenance.lookup(&format!("roles.{}", role.name));
+        written.map_or_else(|| Place::file(role.source_file.as_str()), |(_, place)| place.clone())
+    }
+}
