@@ -1,0 +1,5 @@
+//! The numbered cases of the commands.
+
+mod commands;
+mod config;
+mod run;

@@ -1,0 +1,225 @@
+//! A9, A10 and A12: a sandbox that litters, a program that is not found, and a sandbox that is not
+//! there.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use rstest::rstest;
+
+use crate::support::{TestEnvironment, has_program, needs, wait_for};
+
+/// Every name below a directory with its kind and mode.
+fn tree(dir: &Path, found: &mut Vec<String>) {
+    use std::os::unix::fs::MetadataExt;
+    let mut entries: Vec<_> = fs::read_dir(dir).expect("a directory").flatten().collect();
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let facts = entry.metadata().expect("facts");
+        found.push(format!("{:o} {}", facts.mode(), entry.path().display()));
+        if facts.is_dir() {
+            tree(&entry.path(), found);
+        }
+    }
+}
+
+fn git(env: &TestEnvironment, args: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(args)
+        .current_dir(env.path("work"))
+        .env("HOME", env.path("nobody"))
+        .output()
+        .expect("git");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[test]
+fn a9_the_sandbox_leaves_nothing_in_the_project() {
+    needs!("tmux", "bwrap", "git");
+    let env = TestEnvironment::new();
+    fs::create_dir(env.path("work")).expect("directory");
+    git(&env, &["init", "-q", "--template="]);
+    env.write(
+        "fleet.yaml",
+        &format!(
+            "roles:\n  A:\n    harness: command\n    cwd: {}\n    harness_options: {{ argv: [sh, -c, 'echo ready; exec cat'] }}\n    isolation: {{ network: deny }}\n",
+            env.path("work").display()
+        ),
+    );
+    let look = || {
+        let mut found = Vec::new();
+        tree(&env.path("work"), &mut found);
+        (found, git(&env, &["status", "--porcelain", "--ignored"]))
+    };
+    let home_names = || {
+        let mut names: Vec<_> = fs::read_dir(env.home())
+            .expect("home")
+            .flatten()
+            .map(|entry| entry.file_name())
+            .collect();
+        names.retain(|name| name != ".ours-fleet");
+        names.sort();
+        names
+    };
+    let before = (look(), home_names());
+    env.run(["up"]).expect(0);
+    for _ in 0..3 {
+        let (_, launcher) = env.pids("A");
+        assert!(
+            Command::new("kill")
+                .args(["-KILL", &launcher.to_string()])
+                .status()
+                .expect("kill")
+                .success()
+        );
+        wait_for("the end is seen", || (env.status("A")["state"] != "running").then_some(()));
+        env.run(["up"]).expect(0);
+    }
+    env.run(["down"]).expect(0);
+    env.expect_no_process();
+    assert_eq!((look(), home_names()), before);
+}
+
+#[test]
+fn a10_a_harness_outside_the_system_is_found_by_the_path_of_up() {
+    needs!("tmux");
+    let mut env = TestEnvironment::new();
+    env.script(".local/bin/my agent", "#!/bin/sh\necho \"found as $0\"\nexec cat\n");
+    env.write(
+        "fleet.yaml",
+        "roles:\n  A:\n    harness: command\n    harness_options: { argv: ['my agent'] }\n",
+    );
+    let out = env.run(["up"]).expect(1);
+    assert!(out.stderr.contains("my agent"), "{}", out.stderr);
+    assert!(!env.path(".ours-fleet/control/A").exists(), "nothing was started");
+    let path =
+        format!("{}:{}", env.path(".local/bin").display(), std::env::var("PATH").expect("PATH"));
+    env.set("PATH", &path);
+    env.run(["up"]).expect(0);
+    wait_for("it runs", || env.run(["peek", "A"]).stdout.contains("found as").then_some(()));
+}
+
+/// A directory for `PATH` that holds what a role needs, and this `bwrap`.
+fn path_with(env: &TestEnvironment, bwrap: Option<&str>) -> String {
+    fs::create_dir(env.path("bin")).expect("directory");
+    for program in ["sh", "cat", "tmux", "stty"] {
+        let real = std::env::split_paths(&std::env::var_os("PATH").expect("PATH"))
+            .map(|dir| dir.join(program))
+            .find(|path| path.is_file())
+            .expect("installed");
+        symlink(real, env.path("bin").join(program)).expect("link");
+    }
+    if let Some(script) = bwrap {
+        env.script("bin/bwrap", script);
+    }
+    env.path("bin").display().to_string()
+}
+
+const ONLY_VERSION: &str = "#!/bin/sh\n[ \"$1\" = --version ] && { echo 'bubblewrap 0.8.0'; exit 0; }\necho 'No permissions to create a new namespace' >&2\nexit 1\n";
+
+fn real_bwrap_without_network() -> String {
+    "#!/bin/sh\nfor a; do [ \"$a\" = --unshare-net ] && { echo 'no network namespace' >&2; exit 1; }; done\nexec /usr/bin/bwrap \"$@\"\n"
+        .to_owned()
+}
+
+/// A sandbox that cannot work is never reported as one that does.
+#[rstest]
+// No word about it: a role with something to lose is refused.
+#[case("missing", "{ network: deny }", false)]
+#[case("version", "{ network: deny }", false)]
+#[case("no-net", "{ network: deny }", false)]
+// Strict refuses.
+#[case("missing", "{ network: allow, on_unavailable: strict }", false)]
+#[case("version", "{ network: allow, on_unavailable: strict }", false)]
+#[case("no-net", "{ network: deny, on_unavailable: strict }", false)]
+// Written `warn` starts it, and says so everywhere.
+#[case("missing", "{ network: allow, on_unavailable: warn }", true)]
+#[case("version", "{ network: allow, on_unavailable: warn }", true)]
+#[case("version", "{ network: deny, on_unavailable: warn }", true)]
+fn a12_a_sandbox_that_cannot_work(
+    #[case] shim: &str,
+    #[case] isolation: &str,
+    #[case] starts: bool,
+) {
+    needs!("tmux", "stty");
+    if shim == "no-net" && !Path::new("/usr/bin/bwrap").exists() {
+        skip!("bwrap is not installed");
+    }
+    let mut env = TestEnvironment::with_fleet(&format!(
+        "roles:\n  A:\n    harness: command\n    harness_options: {{ argv: [sh, -c, 'echo up > \"$OURS_FLEET_STATE/up\"; exec cat'] }}\n    isolation: {isolation}\n"
+    ));
+    let no_net = real_bwrap_without_network();
+    let script = match shim {
+        "version" => Some(ONLY_VERSION),
+        "no-net" => Some(no_net.as_str()),
+        _ => None,
+    };
+    let path = path_with(&env, script);
+    env.set("PATH", &path);
+    let doctor = env.run(["doctor", "--json"]);
+    let report = doctor.json();
+    let row = report["checks"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .find(|check| check["name"] == "isolation: A")
+        .expect("a row")
+        .clone();
+    if !starts {
+        assert_eq!(row["level"], "fail", "{row}");
+        let out = env.run(["up"]).expect(1);
+        assert!(out.stderr.contains("bubblewrap"), "{}", out.stderr);
+        assert!(env.state_file("A", "up").is_none(), "the program must not have run");
+        env.run(["down"]).expect(0);
+        return;
+    }
+    assert_eq!(row["level"], "warn", "{row}");
+    let out = env.run(["up"]).expect(0);
+    assert!(out.all().contains("UN-ISOLATED"), "{}", out.all());
+    for args in [&["status", "A"][..], &["ls"], &["logs", "A"], &["doctor"]] {
+        let out = env.run(args);
+        assert!(out.all().contains("UN-ISOLATED"), "{args:?}: {}", out.all());
+    }
+    assert!(env.status("A")["status"]["isolation"]["degraded"].is_string());
+}
+
+/// The control of a12: with the real program the same roles are isolated.
+#[test]
+fn a12_control_with_the_real_sandbox() {
+    needs!("tmux", "bwrap");
+    assert!(has_program("sh"));
+    let env = TestEnvironment::with_fleet(
+        "roles:\n  A:\n    harness: command\n    harness_options: { argv: [cat] }\n    isolation: { network: deny }\n",
+    );
+    let out = env.run(["up"]).expect(0);
+    assert!(!out.all().contains("UN-ISOLATED"), "{}", out.all());
+    let status = env.status("A");
+    assert_eq!(status["status"]["isolation"]["backend"], "bubblewrap");
+    let rows = status["enforcement"].as_array().expect("rows");
+    assert!(!rows.is_empty() && rows.iter().all(|row| row["level"] == "enforced"), "{status}");
+}
+
+/// A host list that cannot be enforced is an error, never an open network.
+#[rstest]
+#[case("{ network: allowlist }")]
+#[case("{ network: allowlist, allow_hosts: [] }")]
+#[case("{ network: allowlist, allow_hosts: [example.org] }")]
+#[case("{ network: broker }")]
+#[case("{}")]
+fn a12_a_network_that_cannot_be_enforced_is_refused(
+    #[case] isolation: &str,
+    #[values("", ", on_unavailable: warn")] wish: &str,
+) {
+    let isolation = match isolation {
+        "{}" => format!("{{ {} }}", wish.trim_start_matches(", ")),
+        other => format!("{}{wish} }}", other.trim_end_matches(" }")),
+    };
+    let env = TestEnvironment::with_fleet(&format!(
+        "roles:\n  A:\n    harness: command\n    harness_options: {{ argv: [cat] }}\n    isolation: {isolation}\n"
+    ));
+    let out = env.run(["up"]).expect(1);
+    assert!(out.stderr.contains("network") || out.stderr.contains("allow_hosts"), "{}", out.stderr);
+    assert!(!env.path(".ours-fleet/control/A").exists(), "nothing was started");
+}

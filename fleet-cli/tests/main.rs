@@ -1,0 +1,17 @@
+//! The program as people meet it: every test runs the binary under a throwaway home, with real tmux
+//! and a real sandbox. The first module of a test's path is its tier.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests run the binary and look at what it left on disk"
+)]
+#![expect(clippy::expect_used, reason = "a helper that cannot go on fails the test that called it")]
+
+#[macro_use]
+#[path = "../../fleet-core/tests/support/skip.rs"]
+mod skip;
+
+mod case;
+mod docs;
+mod field;
+mod support;

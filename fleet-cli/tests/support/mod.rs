@@ -1,0 +1,24 @@
+//! A home of its own for each test, and what is needed to look into it.
+
+mod environment;
+mod process;
+
+pub(crate) use environment::TestEnvironment;
+pub(crate) use process::wait_for;
+
+/// Skips the test unless these programs are on `PATH`.
+macro_rules! needs {
+    ($($program:literal),+) => {
+        $(if !$crate::support::has_program($program) {
+            skip!(concat!($program, " is not installed"));
+        })+
+    };
+}
+
+pub(crate) use needs;
+
+/// Whether a program is on `PATH`.
+pub(crate) fn has_program(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(name).is_file())
+}
