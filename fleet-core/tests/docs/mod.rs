@@ -37,6 +37,8 @@ fn every_test_file_is_listed() {
             (stem, main.clone())
         } else if let Ok(listing) = std::fs::read_to_string(folder.join("mod.rs")) {
             (stem, listing)
+        } else if let Ok(listing) = std::fs::read_to_string(folder.with_extension("rs")) {
+            (stem, listing)
         } else {
             assert!(
                 main.contains(&format!("#[path = \"{relative}\"]")),

@@ -21,7 +21,7 @@ fn role() -> Role {
         base: Some(SourceText { path, bytes: text }),
         drop_ins: Vec::new(),
     };
-    let home = LexicalPath::absolute("/h").unwrap();
+    let home = LexicalPath::absolute("/h").expect("absolute");
     let harnesses = Harnesses::built_in();
     let options = LoadOptions { yaml_mode: YamlMode::Compat, home: &home, harnesses: &harnesses };
     let fleet: Fleet = load(&sources, &options).fleet.expect("a good fleet");
