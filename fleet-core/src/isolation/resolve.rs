@@ -68,6 +68,8 @@ struct Work<'a> {
     drafts: Vec<Draft>,
     problems: Vec<Diagnostic>,
     residual_risks: Vec<String>,
+    /// Paths to protect that do not exist, below the cwd.
+    absent: Vec<String>,
 }
 
 /// Resolves a block. Every problem is reported, each with the dotted path of the key below the role
@@ -105,6 +107,7 @@ pub fn resolve(
         drafts: Vec::new(),
         problems: Vec::new(),
         residual_risks: Vec::new(),
+        absent: Vec::new(),
     };
     work.own_directories();
     let cwd = work.working_directory(&state);

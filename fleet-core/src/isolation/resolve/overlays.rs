@@ -56,6 +56,13 @@ impl Work<'_> {
                 ephemeral.extend(self.overlay(cover, &wanted));
             }
         }
+        if !self.absent.is_empty() {
+            let absent = self.absent.join(", ");
+            self.residual_risks.push(format!(
+                "absent in {source}, so the agent can create it and tools outside the sandbox would \
+                 obey it: {absent}"
+            ));
+        }
         self.linked_repository(cover, &source, writable, protect.is_none());
         ephemeral
     }
@@ -107,7 +114,10 @@ impl Work<'_> {
         let what = match (link, odd) {
             (true, _) => "is, or lies behind, a symbolic link and cannot be bound over",
             (_, true) => "is neither a file nor a directory and cannot be bound over",
-            _ => "does not exist: the agent can create it, and tools outside the sandbox obey it",
+            _ => {
+                self.absent.push(wanted.below.to_owned());
+                return;
+            }
         };
         match &wanted.key {
             Some(key) if link || odd => {
