@@ -2,7 +2,7 @@
 //!
 //! Each port is `Send + Sync + Debug`, takes `&self`, returns its own error enum and documents per
 //! method the guarantee on `Ok`, idempotency and cancel safety. Adapters are named
-//! `<Technology><Role>`; fakes and contract suites live in [`crate::test_support`].
+//! `<Technology><Role>`; fakes and contract suites live in `test_support`.
 
 mod clock;
 mod exec;
