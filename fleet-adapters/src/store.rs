@@ -287,6 +287,25 @@ impl StateStore for FileStore {
         append(&mut file, line).map_err(failed(action, path))
     }
 
+    fn rotate(&self, path: &Utf8Path, old: &Utf8Path, limit: u64) -> Result<bool, StoreError> {
+        let action = "rotate";
+        let facts = match rustix::fs::lstat(path.as_std_path()) {
+            Ok(facts) => facts,
+            Err(Errno::NOENT) => return Ok(false),
+            Err(error) => return Err(failed(action, path)(error.into())),
+        };
+        let kind = FileType::from_raw_mode(facts.st_mode);
+        if kind != FileType::RegularFile {
+            return Err(wrong_kind(path, kind, "a regular file"));
+        }
+        if u64::try_from(facts.st_size).unwrap_or_default() < limit {
+            return Ok(false);
+        }
+        rustix::fs::rename(path.as_std_path(), old.as_std_path())
+            .map(|()| true)
+            .map_err(|error| failed(action, path)(error.into()))
+    }
+
     fn remove(&self, path: &Utf8Path) -> Result<bool, StoreError> {
         match rustix::fs::unlink(path.as_std_path()) {
             Ok(()) => Ok(true),

@@ -91,6 +91,11 @@ pub trait StateStore: Send + Sync + Debug {
     /// newline is refused. One writer a file.
     fn append_line(&self, path: &Utf8Path, line: &[u8]) -> Result<(), StoreError>;
 
+    /// Moves a file that holds at least `limit` bytes to `old`, replacing what stands there; tells
+    /// whether it did. A file that is smaller or missing is left alone, a link or a special file is an
+    /// error. Both paths are in the same directory.
+    fn rotate(&self, path: &Utf8Path, old: &Utf8Path, limit: u64) -> Result<bool, StoreError>;
+
     /// Removes a file; tells whether it existed.
     fn remove(&self, path: &Utf8Path) -> Result<bool, StoreError>;
 

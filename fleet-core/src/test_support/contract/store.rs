@@ -129,6 +129,24 @@ pub fn appends_whole_lines(subject: &impl StoreSubject) {
     assert!(subject.store().append_line(&file, b"a\nb").is_err(), "two lines are not one");
 }
 
+/// A file moves away once it is large enough; what stood at the other name is replaced.
+pub fn rotates_large_files(subject: &impl StoreSubject) {
+    let root = root(subject);
+    let (file, old, link) = (root.join("log"), root.join("log.1"), root.join("link"));
+    let store = subject.store();
+    assert!(!store.rotate(&file, &old, 0).expect("an answer"), "nothing is there");
+    subject.put(&file, b"12345678");
+    assert!(!store.rotate(&file, &old, 9).expect("an answer"), "too small");
+    assert_eq!(names(subject, &root), ["log"]);
+    subject.put(&old, b"older");
+    assert!(store.rotate(&file, &old, 8).expect("an answer"));
+    assert_eq!(names(subject, &root), ["log.1"]);
+    assert_eq!(content(subject, &old).as_deref(), Some(&b"12345678"[..]));
+    subject.link(&link, &old);
+    assert_wrong_kind(&store.rotate(&link, &root.join("x"), 0), &link);
+    assert_eq!(names(subject, &root), ["link", "log.1"]);
+}
+
 /// Removing tells whether something was there.
 pub fn removes_files(subject: &impl StoreSubject) {
     let root = root(subject);

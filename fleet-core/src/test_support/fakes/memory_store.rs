@@ -281,6 +281,21 @@ impl StateStore for MemoryStore {
         Ok(())
     }
 
+    fn rotate(&self, path: &Utf8Path, old: &Utf8Path, limit: u64) -> Result<bool, StoreError> {
+        let mut state = lock(&self.state);
+        match state.file("rotate", path, false)? {
+            Some(content) if content.len() as u64 >= limit => {}
+            _ => return Ok(false),
+        }
+        if let Some(Node::Directory { .. }) = state.nodes.get(old) {
+            return Err(io_error("rotate", path, io::ErrorKind::IsADirectory));
+        }
+        if let Some(node) = state.nodes.remove(path) {
+            state.nodes.insert(old.to_owned(), node);
+        }
+        Ok(true)
+    }
+
     fn remove(&self, path: &Utf8Path) -> Result<bool, StoreError> {
         let mut state = lock(&self.state);
         if let Some(Node::Directory { .. }) = state.nodes.get(path) {
