@@ -185,12 +185,24 @@ fn file_is_cut(file: &File, size: u64) -> bool {
     file.set_len(size).is_ok()
 }
 
+/// Refuses what another user made, in a shared directory or to be used by root: its owner could put
+/// anything in the place of what is kept there.
+fn own(directory: &File) -> io::Result<()> {
+    let owner = rustix::fs::fstat(directory)?.st_uid;
+    if owner == rustix::process::geteuid().as_raw() {
+        return Ok(());
+    }
+    let text = format!("it belongs to another user (uid {owner})");
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
+}
+
 /// Sets the mode of a directory, which may be neither a link nor anything else.
 fn settle_dir(path: &Utf8Path) -> Result<(), StoreError> {
     let action = "set the mode of directory";
     match open(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()) {
-        Ok(directory) => rustix::fs::fchmod(&directory, Mode::RWXU)
-            .map_err(|error| failed(action, path)(error.into())),
+        Ok(directory) => own(&directory)
+            .and_then(|()| Ok(rustix::fs::fchmod(&directory, Mode::RWXU)?))
+            .map_err(failed(action, path)),
         Err(error) => Err(match kind_at(path) {
             Ok(kind) if kind != FileType::Directory => wrong_kind(path, kind, "a directory"),
             // A directory of ours whose mode keeps even us out; chmod needs no permission on it.

@@ -71,3 +71,25 @@ fn f79_f84_a_full_disk_leaves_old_files_whole() {
     }
     panic!("{}{words}", String::from_utf8_lossy(&output.stdout));
 }
+
+#[test]
+fn a_directory_of_another_user_is_not_used() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+
+    if !rustix::process::geteuid().is_root() {
+        skip!("only root can make a directory of another user");
+    }
+    let dir = temp();
+    let foreign = utf8(&dir).join("sockets");
+    std::fs::create_dir(&foreign).expect("it is made");
+    let closed = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&foreign, closed).expect("the mode is set");
+    chown(&foreign, Some(65_534), None).expect("root may");
+    let error = FileStore.ensure_dir(&foreign).expect_err("not ours");
+    let reason = std::error::Error::source(&error).expect("a reason").to_string();
+    assert!(reason.contains("belongs to another user"), "{reason}");
+    let mode = foreign.metadata().expect("it exists").permissions().mode();
+    assert_eq!(mode & 0o777, 0o755, "it was left alone");
+    chown(&foreign, Some(0), None).expect("root may");
+    FileStore.ensure_dir(&foreign).expect("now it is ours");
+}

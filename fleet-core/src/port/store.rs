@@ -104,7 +104,8 @@ pub trait StateStore: Send + Sync + Debug {
     fn remove_empty_dir(&self, path: &Utf8Path) -> Result<bool, StoreError>;
 
     /// Makes a directory and its missing parents, each with mode 0700, and sets that mode on the
-    /// last one if it exists. A link or a file in the place of the last one is an error.
+    /// last one if it exists. A link, a file or a directory of another user in the place of the last
+    /// one is an error.
     fn ensure_dir(&self, path: &Utf8Path) -> Result<(), StoreError>;
 
     /// The entries of a directory in bytewise name order, or `None` if it does not exist.
