@@ -242,7 +242,11 @@ impl Supervisor for DetachedSupervisor {
         let output = self.exec.run(&self.start_command(service)).await;
         let output = output.map_err(|error| failed(chain(&error)))?;
         if let Some(complaint) = complaint(&output) {
-            return Err(failed(complaint));
+            // Ours may have ended at once because somebody else started one in the same moment.
+            return match self.look_until_clear(&service.role).await {
+                Seen::Running(_) => Ok(()),
+                Seen::Stopped | Seen::Unclear(_) => Err(failed(complaint)),
+            };
         }
         let child: Option<ProcessIdentity> =
             serde_json::from_slice(output.stdout.trim_ascii()).ok();
