@@ -161,7 +161,18 @@ impl<'a> Guard<'a> {
                 () = sleep(LOOK), if looking => self.look(),
             }
         };
+        self.note_hangup().await;
         self.finish(how).await
+    }
+
+    /// A console that goes away ends the command too, and both may be noticed in one moment: then
+    /// the command's own end, an exit code 0 at the end of its input, is not the news.
+    async fn note_hangup(&mut self) {
+        tokio::select! {
+            biased;
+            _ = self.signals.hangup.recv() => self.ended.hangup = true,
+            () = std::future::ready(()) => {}
+        }
     }
 
     /// Takes in every ended child, also adopted ones.
