@@ -57,6 +57,8 @@ pub struct Prepared {
     pub fingerprint: String,
     /// Minimum spacing of launches host-wide, in milliseconds.
     pub start_stagger_ms: u64,
+    /// Number of roles in the fleet files.
+    pub configured_roles: usize,
 }
 
 /// A launch that will not happen, in one line that says what to do. Counted as "could not start".
@@ -375,6 +377,7 @@ impl Attempt<'_> {
             harness: self.harness.id().clone(),
             fingerprint: plan::fingerprint(self.role),
             start_stagger_ms: self.loaded.fleet.start_stagger_ms,
+            configured_roles: self.loaded.fleet.roles.len(),
         })
     }
 

@@ -23,7 +23,7 @@ use super::Runtime;
 use super::control::{self, Answer, Failure, Incoming, Server};
 use super::deliver::{Delivery, deliver};
 use super::log::RunnerLog;
-use super::prepare::prepare;
+use super::prepare::{Prepared, prepare};
 use super::protocol::{Command, FailureKind, Peeked, RefusalReason};
 
 pub use intent::{StopIntent, read_intent};
@@ -180,7 +180,7 @@ impl Runner {
                         self.finish();
                         return;
                     }
-                    if let Some(next) = self.carry_out(effect, &mut stop).await {
+                    if let Some(next) = self.carry_out(effect, &mut stop, incoming).await {
                         event = Some(next);
                     }
                 }
@@ -229,22 +229,16 @@ impl Runner {
         &mut self,
         effect: Effect,
         stop: &mut watch::Receiver<bool>,
+        incoming: &mut mpsc::Receiver<Incoming>,
     ) -> Option<Event> {
         match effect {
-            Effect::Attempt => {
-                let outcome = tokio::select! {
-                    biased;
-                    () = stopped(stop) => return None,
-                    outcome = self.launch() => outcome,
-                };
-                match outcome {
-                    Ok(()) => None,
-                    Err(reason) => {
-                        self.log.warn(&format!("could not start: {reason}"));
-                        Some(Event::Refused { reason })
-                    }
+            Effect::Attempt => match self.launch(stop, incoming).await {
+                Ok(()) => None,
+                Err(reason) => {
+                    self.log.warn(&format!("could not start: {reason}"));
+                    Some(Event::Refused { reason })
                 }
-            }
+            },
             Effect::SaveLedger => {
                 let bytes = serde_json::to_vec(&self.life.ledger).unwrap_or_default();
                 let path = self.trees.restart_ledger();
@@ -281,27 +275,28 @@ impl Runner {
         }
     }
 
-    /// Steps 3–15: prepare, pass the gate, open the console.
-    async fn launch(&mut self) -> Result<(), String> {
+    /// Steps 3–15: prepare, pass the gate, open the console. A stop ends the first two; once the
+    /// console is being opened it must be known, or what runs in it could not be ended in order.
+    async fn launch(
+        &mut self,
+        stop: &mut watch::Receiver<bool>,
+        incoming: &mut mpsc::Receiver<Incoming>,
+    ) -> Result<(), String> {
         self.status.attempt += 1;
-        let prepared = prepare(
-            &self.runtime,
-            &self.role,
-            self.config.as_deref(),
-            &mut self.life.ledger,
-            &self.log,
-        )
-        .await
-        .map_err(|refused| refused.to_string())?;
+        let prepared = tokio::select! {
+            biased;
+            () = stopped(stop) => return Ok(()),
+            prepared = prepare(
+                &self.runtime,
+                &self.role,
+                self.config.as_deref(),
+                &mut self.life.ledger,
+                &self.log,
+            ) => prepared.map_err(|refused| refused.to_string())?,
+        };
         self.policy = prepared.exit_policy;
-        let stagger = prepared.start_stagger_ms;
-        if stagger > 0 {
-            let slot = gate::reserve(&self.runtime, stagger).await.map_err(|e| e.to_string())?;
-            if slot.wait > Duration::ZERO {
-                self.status.detail = Some(format!("waiting for its start slot at {}", slot.at));
-                self.publish();
-                self.runtime.ports.clock.sleep(slot.wait).await;
-            }
+        if prepared.start_stagger_ms > 0 && !self.pass_gate(&prepared, stop, incoming).await? {
+            return Ok(());
         }
         let attempt = attempt::open(&self.runtime, &self.role, &prepared).await?;
         self.log.info(&format!(
@@ -322,6 +317,40 @@ impl Runner {
         self.attempt = Some(attempt);
         self.publish();
         Ok(())
+    }
+
+    /// Waits for the start slot, answering requests meanwhile; `false` if a stop came first.
+    async fn pass_gate(
+        &mut self,
+        prepared: &Prepared,
+        stop: &mut watch::Receiver<bool>,
+        incoming: &mut mpsc::Receiver<Incoming>,
+    ) -> Result<bool, String> {
+        let (stagger, roles) = (prepared.start_stagger_ms, prepared.configured_roles);
+        let slot = tokio::select! {
+            biased;
+            () = stopped(stop) => return Ok(false),
+            slot = gate::reserve(&self.runtime, stagger, roles) => slot.map_err(|e| e.to_string())?,
+        };
+        if slot.wait == Duration::ZERO {
+            return Ok(true);
+        }
+        self.status.detail = Some(format!("waiting for its start slot at {}", slot.at));
+        self.publish();
+        let clock = self.runtime.ports.clock.clone();
+        let over = clock.sleep(slot.wait);
+        tokio::pin!(over);
+        loop {
+            tokio::select! {
+                biased;
+                () = stopped(stop) => return Ok(false),
+                () = &mut over => break,
+                // Nothing that is asked for now can lead to another event: there is no console yet.
+                Some(request) = incoming.recv() => drop(self.answer(request)),
+            }
+        }
+        self.status.detail = None;
+        Ok(true)
     }
 
     fn answer(&mut self, request: Incoming) -> Option<Event> {
@@ -378,10 +407,15 @@ impl Runner {
     {
         if self.attempt.is_none() {
             let state = self.status.state.as_str();
+            // A start that has no console yet is no end of a session.
+            let (kind, reason) = match self.life.phase() {
+                Phase::Starting => (FailureKind::Rejected, RefusalReason::Starting),
+                _ => (FailureKind::Offline, RefusalReason::Offline),
+            };
             let failure = Failure {
-                kind: FailureKind::Offline,
+                kind,
                 message: format!("`{}` has no console: it is {state}", self.role),
-                reason: Some(RefusalReason::Offline),
+                reason: Some(reason),
             };
             drop(reply.send(Answer { result: Err(failure) }));
             return;

@@ -22,6 +22,12 @@ const END_WAIT: Duration = Duration::from_secs(8);
 /// Looks at a starting program: the first ones close together, since most are ready at once.
 const FIRST_LOOK: Duration = Duration::from_millis(4);
 const LAST_LOOK: Duration = Duration::from_millis(250);
+/// A program that shows no ready text for this long waits for somebody: it is looked at seldom then.
+const SLOW_START: Duration = Duration::from_secs(20);
+const SELDOM: Duration = Duration::from_secs(2);
+/// Without ready texts a program must have lived this long since its console was opened, so that one
+/// that ends at once is never called running.
+const SETTLE: Duration = Duration::from_millis(250);
 /// Exit records and observations are not larger.
 const MAX_RECORD: u64 = 256 * 1024;
 
@@ -117,7 +123,10 @@ pub(super) async fn ready(runtime: &Runtime, attempt: Option<&Attempt>) {
         runtime.ports.clock.sleep(pause).await;
         pause = (pause * 2).min(LAST_LOOK);
     }
+    let clock = &runtime.ports.clock;
     if attempt.screen.ready.is_empty() {
+        let lived = clock.monotonic().since(attempt.started);
+        clock.sleep(SETTLE.saturating_sub(lived)).await;
         return;
     }
     let console = runtime.console(&attempt.role);
@@ -129,8 +138,9 @@ pub(super) async fn ready(runtime: &Runtime, attempt: Option<&Attempt>) {
         {
             return;
         }
-        runtime.ports.clock.sleep(pause).await;
-        pause = (pause * 2).min(LAST_LOOK);
+        clock.sleep(pause).await;
+        let slow = clock.monotonic().since(attempt.started) >= SLOW_START;
+        pause = (pause * 2).min(if slow { SELDOM } else { LAST_LOOK });
     }
 }
 

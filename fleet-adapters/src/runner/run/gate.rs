@@ -9,9 +9,6 @@ use crate::runner::Runtime;
 
 /// Between two tries for the lock, which is held for one read and one write.
 const TRY_AGAIN: Duration = Duration::from_millis(5);
-/// No more roles than this wait ahead of one; a later slot comes from a clock that jumped.
-const MOST_AHEAD: u64 = 1_000;
-
 /// A reserved slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slot {
@@ -21,9 +18,10 @@ pub(super) struct Slot {
     pub(super) wait: Duration,
 }
 
-/// The slot after `last`, at least `stagger` later, never before `now`.
-fn next_slot(last: Option<Timestamp>, now: Timestamp, stagger: u64) -> Timestamp {
-    let horizon = now.plus_millis(stagger.saturating_mul(MOST_AHEAD));
+/// The slot after `last`, at least `stagger` later, never before `now`. No more than `roles` launches
+/// can be ahead of one, so a `last` beyond that comes from a clock that jumped and is ignored.
+fn next_slot(last: Option<Timestamp>, now: Timestamp, stagger: u64, roles: u64) -> Timestamp {
+    let horizon = now.plus_millis(stagger.saturating_mul(roles));
     match last {
         Some(last) if last <= horizon => last.plus_millis(stagger).max(now),
         Some(_) | None => now,
@@ -31,7 +29,11 @@ fn next_slot(last: Option<Timestamp>, now: Timestamp, stagger: u64) -> Timestamp
 }
 
 /// Reserves the next slot. A lone start does not wait.
-pub(super) async fn reserve(runtime: &Runtime, stagger: u64) -> Result<Slot, StoreError> {
+pub(super) async fn reserve(
+    runtime: &Runtime,
+    stagger: u64,
+    configured: usize,
+) -> Result<Slot, StoreError> {
     let (store, layout) = (&runtime.ports.store, &runtime.world.layout);
     store.ensure_dir(&layout.locks())?;
     let lock_file = layout.locks().join("start-gate");
@@ -45,7 +47,10 @@ pub(super) async fn reserve(runtime: &Runtime, stagger: u64) -> Result<Slot, Sto
         .read(&layout.last_launch(), 64)?
         .and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse().ok());
     let now = runtime.ports.clock.now();
-    let at = next_slot(last, now, stagger);
+    // Roles of other fleet files of this home pass the same gate.
+    let known = store.list(&layout.control_root())?.map_or(0, |entries| entries.len());
+    let roles = u64::try_from(configured.max(known)).unwrap_or(u64::MAX);
+    let at = next_slot(last, now, stagger, roles);
     store.write(&layout.last_launch(), format!("{at}\n").as_bytes(), 0o600)?;
     Ok(Slot { at, wait: Duration::from_millis(at.since(now)) })
 }
@@ -57,10 +62,17 @@ mod tests {
     #[test]
     fn slots_are_spaced_and_a_lone_start_waits_for_nobody() {
         let at = Timestamp::from_millis;
-        assert_eq!(next_slot(None, at(10), 4_000), at(10));
-        assert_eq!(next_slot(Some(at(10)), at(12), 4_000), at(4_010));
-        assert_eq!(next_slot(Some(at(10)), at(90_000), 4_000), at(90_000));
-        // A clock that was set back an hour ago does not hold everybody for an hour per role.
-        assert_eq!(next_slot(Some(at(u64::MAX / 2)), at(12), 4_000), at(12));
+        assert_eq!(next_slot(None, at(10), 4_000, 3), at(10));
+        assert_eq!(next_slot(Some(at(10)), at(12), 4_000, 3), at(4_010));
+        assert_eq!(next_slot(Some(at(10)), at(90_000), 4_000, 3), at(90_000));
+    }
+
+    #[test]
+    fn w33_a_slot_further_ahead_than_all_roles_need_is_a_jump_of_the_clock() {
+        let at = Timestamp::from_millis;
+        assert_eq!(next_slot(Some(at(12_012)), at(12), 4_000, 3), at(16_012));
+        for ahead in [12_013, 20 * 60_000, u64::MAX / 2] {
+            assert_eq!(next_slot(Some(at(ahead)), at(12), 4_000, 3), at(12), "{ahead}");
+        }
     }
 }
