@@ -171,13 +171,13 @@ pub struct ObservedState {
 
 /// Judges a published status by proof of life.
 ///
-/// `runner` is what the supervisor says of the runner, `console_alive` whether the launcher named in
+/// `runner` is what the supervisor says of the runner, `console` whether the launcher named in
 /// the status still runs.
 pub fn judge(
     published: Option<&Status>,
     runner: RunState,
     runner_detail: &str,
-    console_alive: bool,
+    console: RunState,
 ) -> ObservedState {
     let plain = |state, detail: Option<&str>| ObservedState {
         state,
@@ -185,9 +185,16 @@ pub fn judge(
         orphaned_console: false,
     };
     match (runner, published) {
+        // Written before the console went, by a runner that could not write again: the disk is full,
+        // or it is stopped. For a moment also of one that is about to.
+        (RunState::Running, Some(status))
+            if status.state == RoleState::Running && console == RunState::Stopped =>
+        {
+            plain(RoleState::Unknown, Some("console gone, its runner has not said why"))
+        }
         (RunState::Running, Some(status)) => plain(status.state, status.detail.as_deref()),
         (RunState::Running, None) => plain(RoleState::Starting, Some("nothing published yet")),
-        (RunState::Stopped, _) if console_alive => ObservedState {
+        (RunState::Stopped, _) if console == RunState::Running => ObservedState {
             state: RoleState::Unknown,
             detail: Some("runner gone, console running".to_owned()),
             orphaned_console: true,
@@ -203,12 +210,40 @@ mod tests {
 
     #[test]
     fn unknown_is_not_stopped() {
-        assert_eq!(judge(None, RunState::Unknown, "why", false).state, RoleState::Unknown);
-        assert_eq!(judge(None, RunState::Stopped, "", false).state, RoleState::Stopped);
-        let orphan = judge(None, RunState::Stopped, "", true);
+        assert_eq!(
+            judge(None, RunState::Unknown, "why", RunState::Unknown).state,
+            RoleState::Unknown
+        );
+        assert_eq!(judge(None, RunState::Stopped, "", RunState::Unknown).state, RoleState::Stopped);
+        let orphan = judge(None, RunState::Stopped, "", RunState::Running);
         assert_eq!(orphan.state, RoleState::Unknown);
         assert!(orphan.orphaned_console);
         assert_eq!(orphan.detail.as_deref(), Some("runner gone, console running"));
-        assert_eq!(judge(None, RunState::Running, "", false).state, RoleState::Starting);
+        assert_eq!(
+            judge(None, RunState::Running, "", RunState::Unknown).state,
+            RoleState::Starting
+        );
+    }
+
+    #[test]
+    fn a_status_does_not_vouch_for_a_console_that_is_gone() {
+        let status = |state| -> Status {
+            serde_json::from_value(serde_json::json!({
+                "schemaVersion": 1, "role": "A", "state": state, "since": Timestamp::default(),
+                "at": Timestamp::default(), "supervisor": "none", "attempt": 1,
+                "runner": {"pid": 7, "startTime": 1, "bootId": "b", "version": "0"},
+                "console": {"tmuxSocket": "/s"}, "failures": {"count": 0}, "abruptTerminations": 0,
+            }))
+            .unwrap()
+        };
+        let running = status("running");
+        let seen = |console| judge(Some(&running), RunState::Running, "", console).state;
+        assert_eq!(seen(RunState::Stopped), RoleState::Unknown);
+        assert_eq!(seen(RunState::Running), RoleState::Running);
+        assert_eq!(seen(RunState::Unknown), RoleState::Running);
+        let waiting = status("backing-off");
+        let seen = judge(Some(&waiting), RunState::Running, "", RunState::Stopped);
+        assert_eq!(seen.state, RoleState::BackingOff);
+        assert!(!seen.orphaned_console);
     }
 }

@@ -1,5 +1,6 @@
 //! `up`, `down` and `restart`: roles brought to where they should be, each on its own (02 §3.11).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
@@ -12,6 +13,7 @@ use fleet_core::port::{RunState, Service, SupervisorError};
 use fleet_core::run_marker::{RUN_MARKER_LIMIT, RunMarker};
 use fleet_core::status::{RoleState, Status};
 use serde::Serialize;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::Runtime;
@@ -27,6 +29,7 @@ const PARALLEL: usize = 8;
 const START_WAIT: Duration = Duration::from_secs(15);
 /// Between two looks at a starting role: short at first, since most are up at once.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
+const LAST_LOOK: Duration = Duration::from_millis(50);
 /// How long a control request may take.
 const CONTROL_WAIT: Duration = Duration::from_secs(2);
 
@@ -221,8 +224,8 @@ pub async fn up(
     planned: &[PlannedRole],
     config: Option<&Utf8PathBuf>,
 ) -> Vec<RoleOutcome> {
-    each(runtime, planned.to_vec(), config.cloned(), |runtime, role, config| async move {
-        start_one(&runtime, &role, config).await
+    each(runtime, planned.to_vec(), config.cloned(), |runtime, role, config, slots| async move {
+        start_one(&runtime, &role, config, &slots).await
     })
     .await
 }
@@ -240,7 +243,8 @@ pub async fn down(runtime: &Runtime, names: &[RoleName]) -> Vec<RoleOutcome> {
             reasons: Vec::new(),
         })
         .collect();
-    each(runtime, roles, None, |runtime, role, _| async move {
+    each(runtime, roles, None, |runtime, role, _, slots| async move {
+        let _slot = slots.acquire().await;
         stop_one(&runtime, &role.name, StopKind::Down).await
     })
     .await
@@ -256,20 +260,29 @@ pub async fn restart(
     config: Option<&Utf8PathBuf>,
     fresh: bool,
 ) -> Vec<RoleOutcome> {
-    each(runtime, planned.to_vec(), config.cloned(), move |runtime, role, config| async move {
-        let kind = if fresh { StopKind::ForceRestart } else { StopKind::Restart };
-        if let Outcome::Failed { detail } = stop_one(&runtime, &role.name, kind).await {
-            return Outcome::Failed { detail };
-        }
-        if fresh {
-            drop(runtime.ports.store.remove(&runtime.trees(&role.name).booted()));
-        }
-        let role = PlannedRole { action: Action::Start, ..role };
-        start_one(&runtime, &role, config).await
-    })
+    each(
+        runtime,
+        planned.to_vec(),
+        config.cloned(),
+        move |runtime, role, config, slots| async move {
+            let kind = if fresh { StopKind::ForceRestart } else { StopKind::Restart };
+            let slot = slots.acquire().await;
+            if let Outcome::Failed { detail } = stop_one(&runtime, &role.name, kind).await {
+                return Outcome::Failed { detail };
+            }
+            drop(slot);
+            if fresh {
+                drop(runtime.ports.store.remove(&runtime.trees(&role.name).booted()));
+            }
+            let role = PlannedRole { action: Action::Start, ..role };
+            start_one(&runtime, &role, config, &slots).await
+        },
+    )
     .await
 }
 
+/// Does the same to every role, all at the same time. `work` takes one of the slots for as long as it
+/// does more than wait, so that a role that is slow keeps no other from being started.
 async fn each<F, Fut>(
     runtime: &Runtime,
     roles: Vec<PlannedRole>,
@@ -277,18 +290,15 @@ async fn each<F, Fut>(
     work: F,
 ) -> Vec<RoleOutcome>
 where
-    F: Fn(Runtime, PlannedRole, Option<Utf8PathBuf>) -> Fut,
+    F: Fn(Runtime, PlannedRole, Option<Utf8PathBuf>, Arc<Semaphore>) -> Fut,
     Fut: Future<Output = Outcome> + Send + 'static,
 {
-    let slots = std::sync::Arc::new(tokio::sync::Semaphore::new(PARALLEL));
+    let slots = Arc::new(Semaphore::new(PARALLEL));
     let names: Vec<RoleName> = roles.iter().map(|role| role.name.clone()).collect();
     let mut running = JoinSet::new();
     for (index, role) in roles.into_iter().enumerate() {
-        let (slots, job) = (slots.clone(), work(runtime.clone(), role, config.clone()));
-        running.spawn(async move {
-            let _slot = slots.acquire().await;
-            (index, job.await)
-        });
+        let job = work(runtime.clone(), role, config.clone(), slots.clone());
+        running.spawn(async move { (index, job.await) });
     }
     let lost = || Outcome::Failed { detail: "the operation was interrupted".to_owned() };
     let mut outcomes: Vec<Outcome> = names.iter().map(|_| lost()).collect();
@@ -300,36 +310,45 @@ where
     names.into_iter().zip(outcomes).map(|(name, outcome)| RoleOutcome { name, outcome }).collect()
 }
 
-async fn start_one(runtime: &Runtime, role: &PlannedRole, config: Option<Utf8PathBuf>) -> Outcome {
-    let failed = |detail: String| Outcome::Failed { detail };
+async fn start_one(
+    runtime: &Runtime,
+    role: &PlannedRole,
+    config: Option<Utf8PathBuf>,
+    slots: &Semaphore,
+) -> Outcome {
     match role.action {
-        Action::Refused => return failed(role.reasons.join("\n")),
+        Action::Refused => return Outcome::Failed { detail: role.reasons.join("\n") },
         Action::Unchanged | Action::RestartNeeded => {
             return Outcome::Unchanged { detail: role.reasons.join("; ") };
         }
         Action::Create | Action::Start | Action::Release | Action::Recover => {}
     }
+    let slot = slots.acquire().await;
+    let begun = begin(runtime, role, config).await;
+    drop(slot);
+    match begun {
+        Ok(()) => wait_for_start(runtime, &role.name).await,
+        Err(detail) => Outcome::Failed { detail },
+    }
+}
+
+/// Everything up to a runner that has been told to start.
+async fn begin(
+    runtime: &Runtime,
+    role: &PlannedRole,
+    config: Option<Utf8PathBuf>,
+) -> Result<(), String> {
     let service = Service { role: role.name.clone(), config };
     if role.action == Action::Release
         && runtime.ports.supervisor.liveness(&service).await.state == RunState::Running
     {
-        return match release(runtime, &role.name).await {
-            Ok(()) => wait_for_start(runtime, &role.name).await,
-            Err(detail) => failed(detail),
-        };
+        return release(runtime, &role.name).await;
     }
-    if role.action == Action::Recover
-        && let Err(detail) = end_orphan(runtime, &role.name).await
-    {
-        return failed(detail);
+    if role.action == Action::Recover {
+        end_orphan(runtime, &role.name).await?;
     }
-    if let Err(detail) = make_ready(runtime, &service, role.action) {
-        return failed(detail);
-    }
-    match runtime.ports.supervisor.start(&service).await {
-        Ok(()) => wait_for_start(runtime, &role.name).await,
-        Err(error) => failed(said(&error)),
-    }
+    make_ready(runtime, &service, role.action)?;
+    runtime.ports.supervisor.start(&service).await.map_err(|error| said(&error))
 }
 
 /// Directories, the recorded configuration, and a clean streak: an operator asked for this start.
@@ -364,27 +383,39 @@ async fn wait_for_start(runtime: &Runtime, role: &RoleName) -> Outcome {
     let trees = runtime.trees(role);
     let begun = runtime.ports.clock.monotonic();
     let mut last: Option<Status> = None;
+    let mut pause = LOOK_AGAIN;
     while runtime.ports.clock.monotonic().since(begun) < START_WAIT {
         // What an earlier runner said is not the word of the new one.
-        let fresh = observe::published(&*runtime.ports.store, &trees).filter(|status| {
+        let published = observe::published(&*runtime.ports.store, &trees);
+        let fresh = published.as_ref().filter(|status| {
             runtime.ports.processes.is_alive(&status.runner.process).unwrap_or(false)
         });
         if let Some(status) = fresh {
             match status.state {
-                RoleState::Running => return started(&status),
-                RoleState::BackingOff | RoleState::HeldDown => return not_started(&status),
+                // A status that could not be written any more must not vouch for a dead console.
+                RoleState::Running if observe::console(runtime, status) == RunState::Stopped => {}
+                RoleState::Running => return started(status),
+                RoleState::BackingOff | RoleState::HeldDown => return not_started(status),
                 RoleState::Starting | RoleState::Stopped | RoleState::Unknown => {
-                    last = Some(status);
+                    last = Some(status.clone());
                 }
             }
         }
         let service = Service { role: role.clone(), config: None };
         if runtime.ports.supervisor.liveness(&service).await.state == RunState::Stopped {
+            let in_order = last.zip(published).is_some_and(|(seen, end)| {
+                end.state == RoleState::Stopped && end.runner.process == seen.runner.process
+            });
             return Outcome::Failed {
-                detail: format!("its runner ended at once: see `ours-fleet logs {role}`"),
+                detail: if in_order {
+                    "it was stopped while it started".to_owned()
+                } else {
+                    format!("its runner ended at once: see `ours-fleet logs {role}`")
+                },
             };
         }
-        runtime.ports.clock.sleep(LOOK_AGAIN).await;
+        runtime.ports.clock.sleep(pause).await;
+        pause = (pause * 5 / 4).min(LAST_LOOK);
     }
     match last.and_then(|status| status.detail).filter(|detail| detail.contains("start slot")) {
         Some(detail) => Outcome::Pending { detail },

@@ -6,7 +6,7 @@ use fleet_core::isolation::EnforcementRow;
 use fleet_core::launch::Observation;
 use fleet_core::layout::RoleTrees;
 use fleet_core::plan;
-use fleet_core::port::{Service, StateStore};
+use fleet_core::port::{RunState, Service, StateStore};
 use fleet_core::status::{ObservedState, RoleState, Status, judge};
 use serde::Serialize;
 
@@ -41,6 +41,16 @@ pub fn published(store: &dyn StateStore, trees: &RoleTrees) -> Option<Status> {
     (status.schema_version == Status::SCHEMA_VERSION).then_some(status)
 }
 
+/// Whether the console that a status names lives: its launcher is looked at, tmux is not asked.
+pub fn console(runtime: &Runtime, status: &Status) -> RunState {
+    let Some(launcher) = &status.console.launcher else { return RunState::Unknown };
+    match runtime.ports.processes.is_alive(launcher) {
+        Ok(true) => RunState::Running,
+        Ok(false) => RunState::Stopped,
+        Err(_) => RunState::Unknown,
+    }
+}
+
 /// Looks at one role.
 ///
 /// # Cancel safety
@@ -51,11 +61,8 @@ pub async fn role(runtime: &Runtime, fleet: Option<&Fleet>, name: &RoleName) -> 
     let status = published(store, &trees);
     let service = Service { role: name.clone(), config: None };
     let liveness = runtime.ports.supervisor.liveness(&service).await;
-    let console_alive = status
-        .as_ref()
-        .and_then(|status| status.console.launcher.as_ref())
-        .is_some_and(|launcher| runtime.ports.processes.is_alive(launcher).unwrap_or(false));
-    let observed = judge(status.as_ref(), liveness.state, &liveness.detail, console_alive);
+    let console = status.as_ref().map_or(RunState::Unknown, |status| console(runtime, status));
+    let observed = judge(status.as_ref(), liveness.state, &liveness.detail, console);
     let configured = fleet.and_then(|fleet| fleet.roles.get(name));
     let live = matches!(observed.state, RoleState::Running | RoleState::Starting);
     let launched = status.as_ref().and_then(|status| status.runner.config_fingerprint.as_ref());
