@@ -23,19 +23,20 @@ pub async fn call<T: DeserializeOwned>(
     limit: Duration,
 ) -> Result<T, CliError> {
     let trees = app.runtime.trees(&view.name);
+    let sends = matches!(command, Command::SubmitPrompt { .. } | Command::SendKey { .. });
     let client = Client::new(&*app.runtime.ports.store, &trees);
     let result = match client {
         Ok(client) => client.call(command, limit).await,
         Err(failure) => Err(failure),
     };
-    let value = result.map_err(|failure| classified(view, failure))?;
+    let value = result.map_err(|failure| classified(view, failure, sends))?;
     serde_json::from_value(value).map_err(|_| {
         let message = "the runner's answer could not be read".to_owned();
-        classified(view, Failure::new(FailureKind::Backend, message))
+        classified(view, Failure::new(FailureKind::Backend, message), sends)
     })
 }
 
-fn classified(view: &RoleView, failure: Failure) -> CliError {
+fn classified(view: &RoleView, failure: Failure, sends: bool) -> CliError {
     if failure.kind == FailureKind::Offline {
         return not_running(view);
     }
@@ -56,10 +57,10 @@ fn classified(view: &RoleView, failure: Failure) -> CliError {
         _ => ExitStatus::Failed,
     };
     let hint = match failure.kind {
-        FailureKind::Timeout => Some(format!(
+        FailureKind::Timeout if sends => Some(format!(
             "what was sent may have arrived: check `ours-fleet peek {name}` before you send it again"
         )),
-        FailureKind::ControlUnavailable | FailureKind::Unauthorized => {
+        FailureKind::Timeout | FailureKind::ControlUnavailable | FailureKind::Unauthorized => {
             Some(format!("see `ours-fleet status {name}` and `ours-fleet logs {name}`"))
         }
         FailureKind::Rejected => failure.reason.and_then(|reason| advice(name.as_str(), reason)),
