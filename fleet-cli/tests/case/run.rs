@@ -58,6 +58,68 @@ fn f20_up_waits_for_the_truth_and_tells_it() {
 }
 
 #[test]
+fn f20_a_program_that_ends_at_once_is_never_called_running() {
+    needs!("tmux");
+    let env = TestEnvironment::with_fleet(&format!(
+        "{TWO}  Zero:\n    harness: command\n    harness_options: {{ argv: ['true'] }}\n  One:\n    harness: command\n    harness_options: {{ argv: ['false'] }}\n"
+    ));
+    let out = env.run(["up"]).expect(4);
+    assert!(out.stdout.contains("A: running"), "{}", out.all());
+    for text in ["Zero: backing-off: ended normally: exit code 0", "One: backing-off: "] {
+        assert!(out.stderr.contains(text), "{}", out.all());
+    }
+    env.run(["up", "Zero", "One"]).expect(1);
+}
+
+#[test]
+fn a_role_before_its_start_slot_answers_and_can_be_stopped() {
+    needs!("tmux");
+    let env = TestEnvironment::with_fleet(&format!("start_stagger_ms: 600000\n{TWO}"));
+    // The first takes its slot without waiting, the next one comes ten minutes later.
+    env.run(["up", "A"]).expect(0);
+    env.run(["_run", "B", "--detach"]).expect(0);
+    wait_for("B waits for its slot", || {
+        env.status("B")["detail"].as_str()?.contains("start slot").then_some(())
+    });
+    let out = env.run(["send", "B", "hi"]).expect(3);
+    assert!(out.stderr.contains("it is starting"), "{}", out.stderr);
+    env.run(["down", "B"]).expect(0);
+    assert_eq!(env.status("B")["state"], "stopped");
+}
+
+#[test]
+fn a_console_that_is_closed_is_no_normal_end_of_its_program() {
+    needs!("tmux");
+    // `cat` takes a console that goes away for the end of its input: exit code 0.
+    let env = TestEnvironment::with_fleet(TWO);
+    env.run(["up", "A"]).expect(0);
+    screen(&env, "A", "ready-A");
+    env.kill_console("A");
+    let last = wait_for("its end is judged", || {
+        let status = env.status("A");
+        status["status"]["lastTermination"]["class"].as_str().map(str::to_owned)
+    });
+    assert_eq!(last, "session-destroyed");
+}
+
+#[test]
+fn starts_in_the_same_moment_share_one_runner() {
+    needs!("tmux");
+    let env = TestEnvironment::with_fleet(TWO);
+    let starts: Vec<_> = (0..4)
+        .map(|_| env.command().arg("up").stdout(std::process::Stdio::null()).spawn())
+        .collect();
+    for start in starts {
+        assert!(start.expect("it runs").wait().expect("it ends").success());
+    }
+    let (runner, _) = env.pids("A");
+    env.run(["up"]).expect(0);
+    assert_eq!(env.pids("A").0, runner);
+    env.run(["down"]).expect(0);
+    env.expect_no_process();
+}
+
+#[test]
 fn f17_refusals_come_first_and_the_others_start() {
     needs!("tmux");
     let env = TestEnvironment::with_fleet(&format!(
