@@ -6,13 +6,13 @@ use camino::{Utf8Path, Utf8PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::config::{Fleet, Role, Unavailable};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::harness::{Harness, LaunchDirs, StartMode};
 use crate::id::SessionId;
-use crate::isolation::closure::launch_closure;
+use crate::isolation::closure::{ClosureError, launch_closure};
 use crate::isolation::forbidden::ForbiddenList;
 use crate::isolation::resolve::{ResolveContext, resolve};
-use crate::isolation::{Backend, IsolationPolicy, MountMode};
+use crate::isolation::{Backend, IsolationPolicy, MountMode, MountOrigin};
 use crate::launch::LaunchCommand;
 use crate::layout::RoleTrees;
 use crate::path::LexicalPath;
@@ -84,9 +84,8 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
     };
     let launch = harness.launch(role, &dirs, request.mode, request.session);
     let mut command = LaunchCommand { argv: launch.argv, cwd: dirs.cwd.clone() };
-    let mut blockers: Vec<String> =
-        role.unavailable.iter().filter(|key| key.refuses).map(unavailable_line).collect();
-    blockers.extend(cwd_blocker(role, probe));
+    let mut blockers = refusals(fleet, role);
+    blockers.extend(cwd_blocker(fleet, role, probe));
 
     let mut closure_files = Vec::new();
     let cwd = LexicalPath::absolute(dirs.cwd.as_str()).unwrap_or_else(|_| LexicalPath::root());
@@ -96,7 +95,7 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
                 closure.argv0.as_str().clone_into(&mut command.argv[0]);
                 closure_files = closure.files;
             }
-            Err(error) => blockers.push(error.to_string()),
+            Err(error) => blockers.push(program_blocker(fleet, role, &error)),
         }
     }
 
@@ -122,10 +121,24 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         }
         Some(_) | None => (None, Vec::new()),
     };
+    blockers.extend(policy.iter().flat_map(|policy| source_blockers(fleet, role, policy)));
     if role.harness.as_str() != harness.id().as_str() {
         blockers.push(format!("harness `{}` is not available in this build", role.harness));
     }
     Assessment { problems, blockers, policy, command, harness_env: launch.env, dirs }
+}
+
+/// One line for each key of a role that this build cannot serve and that refuses the role.
+pub fn refusals(fleet: &Fleet, role: &Role) -> Vec<String> {
+    let line = |key: &Unavailable| {
+        let line = blocker(fleet, role, &key.path, &key.reason, Some(&key.instead));
+        match &key.place {
+            Some(place) => line.at(place.clone()),
+            None => line,
+        }
+        .to_string()
+    };
+    role.unavailable.iter().filter(|key| key.refuses).map(line).collect()
 }
 
 /// One line about a key that this build cannot serve: place, key, reason, what to write instead.
@@ -149,16 +162,60 @@ fn placed(fleet: &Fleet, role: &Role, problems: Vec<Diagnostic>) -> Vec<Diagnost
         .collect()
 }
 
-fn cwd_blocker(role: &Role, probe: &dyn PathProbe) -> Option<String> {
-    let cwd = role.cwd.as_ref()?;
-    match probe.resolve(cwd) {
-        Ok(resolved) => match resolved.object {
-            Some(object) if object.kind == FileKind::Directory => None,
-            Some(_) => Some(format!("cwd {cwd} is not a directory")),
-            None => Some(format!("cwd {cwd} does not exist: create it, or change `cwd`")),
-        },
-        Err(error) => Some(format!("cwd: {error}")),
+/// A problem of a role that its file does not show; its place is that of the key, else of the role.
+fn blocker(
+    fleet: &Fleet,
+    role: &Role,
+    path: &str,
+    message: &str,
+    hint: Option<&str>,
+) -> Diagnostic {
+    let mut line = Diagnostic::error(Code::Io, message).role(role.name.as_str()).path(path);
+    line.hint = hint.map(ToOwned::to_owned);
+    let written = fleet.provenance.lookup(&format!("roles.{}.{path}", role.name));
+    match written.or_else(|| fleet.provenance.lookup(&format!("roles.{}", role.name))) {
+        Some((_, place)) => line.at(place),
+        None => line,
     }
+}
+
+fn cwd_blocker(fleet: &Fleet, role: &Role, probe: &dyn PathProbe) -> Option<String> {
+    const CREATE: &str = "create it, or change `cwd`";
+    let cwd = role.cwd.as_ref()?;
+    let (message, hint) = match probe.resolve(cwd) {
+        Ok(resolved) => match resolved.object {
+            Some(object) if object.kind == FileKind::Directory => return None,
+            Some(_) => (format!("`{cwd}` is not a directory"), Some("name a directory")),
+            None => (format!("`{cwd}` does not exist"), Some(CREATE)),
+        },
+        Err(error) => (error.to_string(), None),
+    };
+    Some(blocker(fleet, role, "cwd", &message, hint).to_string())
+}
+
+fn program_blocker(fleet: &Fleet, role: &Role, error: &ClosureError) -> String {
+    let hint = matches!(error, ClosureError::NotFound { .. })
+        .then_some("install it, or write the absolute path of another program");
+    blocker(fleet, role, "harness_options.argv[0]", &error.to_string(), hint).to_string()
+}
+
+/// Sources that the file names and that are not there: the mounts are hard, so the launch would fail.
+/// Where a secret lies is not said.
+fn source_blockers(fleet: &Fleet, role: &Role, policy: &IsolationPolicy) -> Vec<String> {
+    policy
+        .missing_sources()
+        .filter_map(|mount| {
+            let message = match mount.origin {
+                MountOrigin::FsRead { .. } | MountOrigin::FsWrite { .. } => {
+                    format!("`{}` does not exist", mount.source)
+                }
+                MountOrigin::Secret { .. } => "the file does not exist".to_owned(),
+                _ => return None,
+            };
+            let hint = Some("create it, or leave it out");
+            Some(blocker(fleet, role, &mount.origin.key(), &message, hint).to_string())
+        })
+        .collect()
 }
 
 /// Hash over everything of a role that a running launch was made from: another value means that a

@@ -177,12 +177,7 @@ pub fn refusals(
     forbidden: &ForbiddenList,
 ) -> Vec<String> {
     let Some(assessment) = assess(runtime, fleet, role, forbidden) else {
-        return role
-            .unavailable
-            .iter()
-            .filter(|key| key.refuses)
-            .map(plan::unavailable_line)
-            .collect();
+        return plan::refusals(fleet, role);
     };
     let mut reasons: Vec<String> = assessment.problems.iter().map(ToString::to_string).collect();
     reasons.extend(assessment.blockers);

@@ -136,7 +136,7 @@ async fn a_launch_that_the_policy_refuses_runs_no_program() {
     );
     let runner = stage.start();
     let status = stage.until_status(|status| status.state == RoleState::HeldDown).await;
-    assert!(status.detail.expect("a reason").contains("/nowhere does not exist"));
+    assert!(status.detail.expect("a reason").contains("/nowhere` does not exist"));
     assert!(stage.tmux.opened().is_empty(), "no console was opened");
     stage.stop();
     runner.await.expect("no panic").expect("an orderly stop");

@@ -136,10 +136,30 @@ fn f17_refusals_come_first_and_the_others_start() {
     assert!(!env.path(".ours-fleet").exists(), "a dry run touches nothing");
 
     let out = env.run(["up"]).expect(4);
-    assert!(out.stderr.contains("NoDir: not started: cwd /nowhere/at/all"), "{}", out.stderr);
+    assert!(
+        out.stderr.contains(
+            "fleet.yaml:10:5: role 'NoDir': cwd: `/nowhere/at/all` does not exist; create"
+        ),
+        "{}",
+        out.stderr
+    );
     assert!(out.stderr.contains("no-such-program"), "{}", out.stderr);
     assert!(out.stdout.contains("A: running"), "{}", out.stdout);
     env.run(["up", "NoDir"]).expect(1);
+}
+
+#[test]
+fn a_granted_path_that_is_missing_is_found_before_any_start() {
+    needs!("tmux", "bwrap");
+    let env = TestEnvironment::with_fleet(
+        "roles:\n  A:\n    harness: command\n    harness_options: { argv: [cat] }\n    isolation: { network: deny, fs: { read: [/nowhere/data] } }\n",
+    );
+    let line = "fleet.yaml:5:46: role 'A': isolation.fs.read[0]: `/nowhere/data` does not exist; create it, or leave it out";
+    for (verb, status) in [("config", 0), ("doctor", 1), ("up", 1)] {
+        let out = env.run([verb]).expect(status);
+        assert!(out.stdout.contains(line) || out.stderr.contains(line), "{verb}: {}", out.stderr);
+    }
+    assert!(!env.path(".ours-fleet").exists(), "nothing was started");
 }
 
 #[test]

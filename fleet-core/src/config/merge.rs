@@ -309,7 +309,8 @@ fn unavailable(
     if unbuilt {
         let at = at(keys.harness.as_ref(), base.harness.as_ref()).map(|it| it.at);
         let instead = "write `harness: command` with `harness_options.argv`";
-        add("harness", &format!("the harness `{harness}`"), instead, at, cx);
+        let default = if at.is_none() { "default " } else { "" };
+        add("harness", &format!("the {default}harness `{harness}`"), instead, at, cx);
         let written = at_of(keys.permissions.as_ref(), base.permissions.as_ref());
         if written.is_some() {
             let what = format!("translating permissions for the harness `{harness}`");

@@ -5,7 +5,7 @@ use fleet_core::isolation::select::{Fallback, fallback};
 use fleet_core::isolation::{Backend, BackendName, IsolationBlock};
 use fleet_core::path::LexicalPath;
 use fleet_core::permissions::Translation;
-use fleet_core::plan::unavailable_line;
+use fleet_core::plan;
 use fleet_core::port::ProbeFailure;
 use tokio::time::timeout;
 
@@ -19,7 +19,7 @@ pub(super) async fn checks(app: &App, fleet: &Fleet, resolver: &Resolver<'_>) ->
     let deadline = tokio::time::Instant::now() + LIMIT * 6;
     for resolved in resolver.all() {
         let role = resolved.role;
-        checks.extend(unavailable(role));
+        checks.extend(unavailable(fleet, role));
         let left = deadline.saturating_duration_since(tokio::time::Instant::now()).min(LIMIT);
         checks.push(isolation(app, &resolved, left).await);
         checks.push(permissions(&resolved));
@@ -30,15 +30,13 @@ pub(super) async fn checks(app: &App, fleet: &Fleet, resolver: &Resolver<'_>) ->
     checks
 }
 
-fn unavailable(role: &Role) -> Vec<Check> {
-    role.unavailable
-        .iter()
-        .filter(|key| key.refuses)
-        .map(|key| {
-            let detail = format!("{}; `up` will refuse the role", unavailable_line(key));
-            Check::new("unavailable keys", Level::Fail, detail)
+fn unavailable(fleet: &Fleet, role: &Role) -> Vec<Check> {
+    plan::refusals(fleet, role)
+        .into_iter()
+        .map(|line| {
+            Check::new("unavailable keys", Level::Fail, line)
                 .role(role.name.as_str())
-                .fix(&key.instead)
+                .fix("until then `up` refuses the role")
         })
         .collect()
 }
@@ -136,10 +134,15 @@ fn permissions(resolved: &ResolvedRole<'_>) -> Check {
 fn cwd(fleet: &Fleet, resolved: &ResolvedRole<'_>) -> Vec<Check> {
     let role = resolved.role;
     let check = |level, detail: String| Check::new("cwd", level, detail).role(role.name.as_str());
-    let mut checks: Vec<Check> = resolved
+    let refusals = plan::refusals(fleet, role);
+    let about_cwd = format!("role '{}': cwd: ", role.name);
+    let (missing, others): (Vec<&String>, Vec<&String>) = resolved
         .blockers
         .iter()
-        .filter(|blocker| !role.unavailable.iter().any(|key| **blocker == unavailable_line(key)))
+        .filter(|blocker| !refusals.contains(blocker))
+        .partition(|blocker| blocker.contains(&about_cwd));
+    let mut checks: Vec<Check> = others
+        .into_iter()
         .map(|blocker| {
             let fix = format!("then `ours-fleet up {}`", role.name);
             Check::new("start", Level::Fail, blocker).role(role.name.as_str()).fix(fix)
@@ -149,12 +152,11 @@ fn cwd(fleet: &Fleet, resolved: &ResolvedRole<'_>) -> Vec<Check> {
         |other: &&Role| other.name != role.name && role.cwd.is_some() && other.cwd == role.cwd;
     let shared: Vec<&str> =
         fleet.roles.values().filter(same).map(|other| other.name.as_str()).collect();
-    let missing = resolved.blockers.iter().any(|blocker| blocker.starts_with("cwd"));
-    checks.push(match (missing, shared.is_empty()) {
-        (true, _) => check(Level::Fail, format!("{} cannot be used", resolved.cwd))
+    checks.push(match (missing.first(), shared.is_empty()) {
+        (Some(blocker), _) => check(Level::Fail, (*blocker).clone())
             .fix(format!("`mkdir -p {}`, or name another `cwd`", resolved.cwd)),
-        (false, true) => check(Level::Pass, resolved.cwd.clone()),
-        (false, false) => {
+        (None, true) => check(Level::Pass, resolved.cwd.clone()),
+        (None, false) => {
             check(Level::Pass, format!("{} (shared with {})", resolved.cwd, shared.join(", ")))
         }
     });
