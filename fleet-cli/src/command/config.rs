@@ -47,9 +47,11 @@ fn print_fleet(app: &App, files: &FleetFiles, fleet: &Fleet, roles: &[ResolvedRo
     if fleet.start_stagger_ms > 0 {
         out.line(format!("launches at least {} ms apart", fleet.start_stagger_ms));
     }
+    let mut notes = Table::plain();
     for key in &fleet.unavailable {
-        out.line(format!("note: {}", unavailable_line(key)));
+        notes.row(["note: ".to_owned() + &unavailable_line(key)]);
     }
+    notes.print(out, "");
     if roles.is_empty() {
         out.line(files.empty_advice());
     }
@@ -220,9 +222,11 @@ fn print_isolation(out: &Printer, resolved: &ResolvedRole<'_>) {
         }
         rows.print(out, "    ");
     }
+    let mut risks = Table::plain();
     for risk in &policy.residual_risks {
-        out.line(format!("  risk         {risk}"));
+        risks.row(["risk       ".to_owned(), risk.clone()]);
     }
+    risks.print(out, "  ");
     out.line(format!("  forbidden paths: list version {}", policy.blocklist_version));
 }
 

@@ -7,7 +7,7 @@ use crate::args;
 use crate::error::{CliError, ErrorKind};
 use crate::exit::ExitStatus;
 use crate::settings::SupervisorChoice;
-use crate::ui::document;
+use crate::ui::{Table, document};
 
 /// What a supervisor of this build means for the operator.
 pub const NONE_MEANS: &str =
@@ -53,10 +53,14 @@ pub fn run(app: &App, args: &args::Init) -> Result<ExitStatus, CliError> {
         })));
     } else {
         let verb = if existed { "exists" } else { "created" };
-        app.printer.line(format!("state directory: {root} ({verb})"));
-        app.printer.line(format!("supervisor: {supervisor}"));
-        app.printer
-            .line(format!("next: write {base}, then `ours-fleet config` and `ours-fleet up`"));
+        let mut table = Table::plain();
+        table.row(["state directory:".to_owned(), format!("{root} ({verb})")]);
+        table.row(["supervisor:".to_owned(), supervisor]);
+        table.row([
+            "next:".to_owned(),
+            format!("write {base}, then `ours-fleet config` and `ours-fleet up`"),
+        ]);
+        table.print(&app.printer, "");
     }
     Ok(ExitStatus::Done)
 }

@@ -8,6 +8,8 @@ pub struct Io {
     pub stdout: Box<dyn Write + Send>,
     /// Warnings and errors.
     pub stderr: Box<dyn Write + Send>,
+    /// How wide the terminal is that shows results; `None` if none does.
+    pub stdout_width: Option<usize>,
     /// Whether results may be coloured.
     pub stdout_color: bool,
     /// Whether warnings and errors may be coloured.
@@ -32,6 +34,10 @@ impl Io {
         Self {
             stdout: Box::new(io::BufWriter::new(io::stdout())),
             stderr: Box::new(io::stderr()),
+            stdout_width: rustix::termios::tcgetwinsize(io::stdout())
+                .ok()
+                .map(|size| usize::from(size.ws_col))
+                .filter(|columns| *columns > 0),
             stdout_color: wanted && io::stdout().is_terminal(),
             stderr_color: wanted && io::stderr().is_terminal(),
         }
@@ -102,6 +108,7 @@ struct Streams {
 /// with its own result. Any other failure to write results is reported by [`Printer::finish`].
 pub struct Printer {
     streams: Mutex<Streams>,
+    stdout_width: Option<usize>,
     stdout_color: bool,
     stderr_color: bool,
 }
@@ -116,6 +123,7 @@ impl Printer {
     /// A printer on these streams.
     pub fn new(io: Io) -> Self {
         Self {
+            stdout_width: io.stdout_width,
             stdout_color: io.stdout_color,
             stderr_color: io.stderr_color,
             streams: Mutex::new(Streams { io, stdout_closed: false, failure: None }),
@@ -124,6 +132,11 @@ impl Printer {
 
     fn streams(&self) -> MutexGuard<'_, Streams> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How wide the terminal is that shows results; `None` if none does.
+    pub fn width(&self) -> Option<usize> {
+        self.stdout_width
     }
 
     /// Whether results may be coloured.
@@ -263,6 +276,7 @@ mod tests {
         Printer::new(Io {
             stdout: Box::new(Failing(kind)),
             stderr: Box::new(io::sink()),
+            stdout_width: None,
             stdout_color: false,
             stderr_color: false,
         })

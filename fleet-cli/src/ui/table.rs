@@ -30,8 +30,9 @@ impl Table {
             .push(cells.into_iter().map(|(text, tone)| (one_line(text.into()), tone)).collect());
     }
 
-    /// The lines, each without trailing blanks.
-    pub fn render(&self, color: bool) -> String {
+    /// The lines, each without trailing blanks. With a `width`, the last cell of a row that would be
+    /// wider goes on below itself.
+    pub fn render(&self, color: bool, width: Option<usize>) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns)
             .map(|column| {
@@ -44,14 +45,21 @@ impl Table {
         let mut lines = String::new();
         for row in &self.rows {
             let mut line = String::new();
-            let mut pending = 0;
-            for ((text, tone), width) in row.iter().zip(&widths) {
+            let (mut column, mut pending) = (0, 0);
+            let last = row.iter().rposition(|(text, _)| !text.is_empty());
+            for (index, ((text, tone), cell)) in row.iter().zip(&widths).enumerate() {
                 if !text.is_empty() {
                     line.extend(std::iter::repeat_n(' ', pending));
-                    line.push_str(&tone.paint(text, color));
+                    column += pending;
+                    let room = width.filter(|_| last == Some(index));
+                    let parts = wrapped(text, room.and_then(|width| width.checked_sub(column)));
+                    let parts: Vec<String> =
+                        parts.into_iter().map(|part| tone.paint(part, color)).collect();
+                    line.push_str(&parts.join(&format!("\n{:column$}", "")));
+                    column += text.chars().count();
                     pending = 0;
                 }
-                pending += width - text.chars().count() + 2;
+                pending += cell - text.chars().count() + 2;
             }
             lines.push_str(&line);
             lines.push('\n');
@@ -61,10 +69,29 @@ impl Table {
 
     /// Prints the table, with `indent` before each line.
     pub fn print(&self, printer: &Printer, indent: &str) {
-        for line in self.render(printer.color()).lines() {
+        let width = printer.width().map(|width| width.saturating_sub(indent.len()));
+        for line in self.render(printer.color(), width).lines() {
             printer.raw(&format!("{indent}{line}\n"));
         }
     }
+}
+
+/// The text in parts of at most `room` characters, cut at blanks. A word is never cut, and a column
+/// that is too narrow to read is left to the terminal.
+fn wrapped(text: &str, room: Option<usize>) -> Vec<&str> {
+    const NARROW: usize = 16;
+    let Some(room) = room.filter(|room| *room >= NARROW) else { return vec![text] };
+    let mut parts = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some((limit, _)) = rest.char_indices().nth(room) {
+        let (head, tail) = rest.split_at(limit);
+        let cut = if tail.starts_with(' ') { Some(limit) } else { head.rfind(' ') };
+        let Some(cut) = cut.or_else(|| rest.find(' ')) else { break };
+        parts.push(rest[..cut].trim_end());
+        rest = rest[cut..].trim_start();
+    }
+    parts.push(rest);
+    parts
 }
 
 #[cfg(test)]
@@ -77,8 +104,21 @@ mod tests {
         table.row(["A", "running", ""]);
         table.row(["Long-name", "", "x\ny"]);
         assert_eq!(
-            table.render(false),
+            table.render(false, None),
             "NAME       STATE    NOTE\nA          running\nLong-name           x y\n"
         );
+    }
+
+    #[test]
+    fn a_long_last_cell_goes_on_below_itself() {
+        let mut table = Table::plain();
+        table.row(["network", "one two three four five six seven", ""]);
+        table.row(["x", "/a/path/that/is/longer/than/the/line and more words", ""]);
+        assert_eq!(
+            table.render(false, Some(34)),
+            "network  one two three four five\n         six seven\n\
+             x        /a/path/that/is/longer/than/the/line\n         and more words\n"
+        );
+        assert_eq!(table.render(false, Some(20)), table.render(false, None), "too narrow to read");
     }
 }
