@@ -25,7 +25,7 @@ pub enum ExitStatus {
 pub const TABLE: &[(ExitStatus, &str)] = &[
     (ExitStatus::Done, "done, or nothing to do"),
     (ExitStatus::Failed, "error or refusal; every target failed"),
-    (ExitStatus::NoAnswer, "no answer from the control plane; proves nothing about the agent"),
+    (ExitStatus::NoAnswer, "no answer from the runner; proves nothing about the agent"),
     (ExitStatus::Busy, "busy: nothing was submitted"),
     (ExitStatus::Partial, "partial: some targets done, some failed"),
     (ExitStatus::Converging, "accepted, still on its way"),

@@ -5,8 +5,8 @@ use fleet_core::port::KeyName;
 /// Start what is configured.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Checks every selected role before the first one is started, leaves running roles alone, and waits up
-to 15 seconds until each started role runs or says why not. A role that was taken down or is held
+Checks every selected role before the first one is started, leaves running roles alone, and waits up \
+to 15 seconds until each started role runs or says why not. A role that was taken down or is held \
 down is released.
 
 Examples:
@@ -29,7 +29,7 @@ pub struct Up {
 /// Stop roles.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Ends the agent, its sandbox, its console and its runner, and nothing of any other role. Files of the
+Ends the agent, its sandbox, its console and its runner, and nothing of any other role. Files of the \
 role stay. Stopping a stopped role is no error. The next `up` begins a fresh conversation.
 
 Examples:
@@ -47,6 +47,8 @@ pub struct Down {
 /// Stop and start roles, resuming.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Reads the fleet file again, so a changed role takes effect. A role that did not run is started.
+
 Examples:
   ours-fleet restart Reviewer
   ours-fleet restart")]
@@ -100,8 +102,8 @@ impl WaitStage {
 /// Type a text or press a key.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The text arrives byte for byte or is refused with a reason. Words are joined by one space; quote the
-text to keep your own. A text that starts with `-` goes after `--`. Prints how far it is known to
+The text arrives byte for byte or is refused with a reason. Words are joined by one space; quote the \
+text to keep your own. A text that starts with `-` goes after `--`. Prints how far it is known to \
 have got (the receipt).
 
 Examples:

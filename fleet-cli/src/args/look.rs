@@ -22,7 +22,7 @@ pub struct Ls {
 /// Show the state of the fleet or of one role.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without a name: a table of all roles. With one: state and since when, supervisor, console, what is
+Without a name: a table of all roles. With one: state and since when, supervisor, console, what is \
 enforced as observed, why a role is held down and how to release it, how the last run ended.
 
 Examples:
@@ -59,7 +59,7 @@ pub struct Peek {
 /// Connect this terminal to a console.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-You see and type what the agent's program sees. Leave with Ctrl-b d: the role goes on running.
+You see and type what the agent's program sees. Leave with Ctrl-b d: the role goes on running. \
 Ctrl-c goes to the agent's program.
 
 Examples:
@@ -73,7 +73,7 @@ pub struct Attach {
 /// Show a role's log.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The log of the role's runner: starts, exits, decisions and their reasons. What the agent itself
+The log of the role's runner: starts, exits, decisions and their reasons. What the agent itself \
 printed is in its console (`peek`, `attach`).
 
 Examples:

@@ -55,7 +55,7 @@ pub enum Command {
     Init(Init),
     /// Show what the fleet file means, before anything is started
     Config(Config),
-    /// Check this machine and the fleet, with a remedy for each problem
+    /// Check this machine and the fleet; a remedy for each problem
     Doctor(Doctor),
     /// Start what is configured and not running
     Up(Up),
@@ -107,7 +107,8 @@ First steps:
        roles:
          Hello:
            harness: command
-           harness_options: { argv: [sh, -c, 'cat \"$OURS_FLEET_BRIEFING\"; exec sh'] }
+           harness_options:
+             argv: [sh, -c, 'cat \"$OURS_FLEET_BRIEFING\"; exec sh']
            isolation: { network: deny }
   2. ours-fleet config         what it means
   3. ours-fleet up             start it

@@ -4,7 +4,7 @@ use fleet_core::config::YamlMode;
 /// Prepare this machine.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Creates the state directory (~/.ours-fleet, or below $OURS_FLEET_HOME) and says which supervisor
+Creates the state directory (~/.ours-fleet, or below $OURS_FLEET_HOME) and says which supervisor \
 keeps the runners alive. Safe to repeat. Changes nothing outside the state directory.
 
 Examples:
@@ -37,9 +37,10 @@ impl From<YamlModeArg> for YamlMode {
 /// Show what the fleet file means.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Loads, checks and resolves the fleet without touching anything: what each role runs, where it works,
-what its sandbox shows and what is promised to be enforced. Values of `env`, secrets and tokens are
-never printed. Exit code 1 if anything is wrong.
+Loads, checks and resolves the fleet without touching anything: what each role runs, where it works, \
+what its sandbox shows and what is promised to be enforced. Values of `env`, secrets and tokens are \
+never printed. Exit code 1 if the file is wrong or grants what is forbidden; what `up` would \
+refuse for another reason is marked `refused`.
 
 Examples:
   ours-fleet config
@@ -57,7 +58,7 @@ pub struct Config {
 /// Check this machine and the fleet.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-One line a check: pass, warn or fail. Each line that is not a pass says what is wrong and what to do.
+One line a check: pass, warn or fail. Each line that is not a pass says what is wrong and what to do. \
 The sandbox is tried for real with the very flags of each role. Exit code 1 if a check failed.
 
 Examples:
@@ -100,8 +101,11 @@ pub enum ShellName {
 /// Print a completion script.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Write it where your shell looks for completions, or source it in your shell's start file. It asks \
+ours-fleet for the role names, so they are always those of the fleet file.
+
 Examples:
-  ours-fleet completions bash > ~/.local/share/bash-completion/completions/ours-fleet
+  ours-fleet completions bash > ~/.ours-fleet.bash
   ours-fleet completions zsh  > ~/.zfunc/_ours-fleet
   ours-fleet completions fish > ~/.config/fish/completions/ours-fleet.fish")]
 pub struct Completions {
