@@ -55,7 +55,7 @@ pub async fn run(app: &App, args: &args::Up) -> Result<ExitStatus, CliError> {
     // Every refusal is on the screen before the first start.
     let (refused, startable): (Vec<_>, Vec<_>) =
         planned.into_iter().partition(|role| role.action == Action::Refused);
-    for role in &refused {
+    for role in refused.iter().filter(|_| !args.json) {
         for reason in &role.reasons {
             app.printer.error(format!("{}: not started: {reason}", role.name));
         }
