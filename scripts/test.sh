@@ -201,6 +201,11 @@ fault_arguments=()
 for report in "${reports[@]}"; do fault_arguments+=(--junit "$report"); done
 scripts/check-faults "${fault_arguments[@]}"
 
+heading 'the numbered cases'
+case_arguments=()
+for report in "${reports[@]}"; do case_arguments+=(--junit "$report"); done
+scripts/check-cases "${case_arguments[@]}"
+
 heading 'documentation tests'
 cargo test --doc --workspace --all-features --locked
 

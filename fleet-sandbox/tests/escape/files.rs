@@ -190,7 +190,7 @@ fn hooks_cannot_be_planted_even_where_there_are_none() {
 }
 
 #[test]
-fn a_source_that_was_swapped_after_planning_is_refused() {
+fn c12_a_source_that_was_swapped_after_planning_is_refused() {
     need_bwrap!();
     for by_descriptor in [true, false] {
         for (name, words) in [
@@ -236,7 +236,7 @@ fn a_source_that_was_swapped_after_planning_is_refused() {
 }
 
 #[test]
-fn an_unswapped_source_is_shown() {
+fn c12_control_an_unswapped_source_is_shown() {
     // The control of the test above.
     need_bwrap!();
     let launch = Launch::new();
