@@ -240,11 +240,7 @@ impl Runner {
                 }
             },
             Effect::SaveLedger => {
-                let bytes = serde_json::to_vec(&self.life.ledger).unwrap_or_default();
-                let path = self.trees.restart_ledger();
-                if let Err(error) = self.runtime.ports.store.write(&path, &bytes, 0o600) {
-                    self.log.warn(&format!("restart ledger not saved: {error}"));
-                }
+                save_ledger(&self.runtime, &self.trees, &self.life.ledger, &self.log);
                 None
             }
             Effect::Wait(millis) => {
@@ -563,8 +559,17 @@ fn read_ledger(
         } else {
             "the previous runner ended without a stop"
         });
+        // Its marker is replaced by ours: nothing else would tell the next runner.
+        save_ledger(runtime, trees, &ledger, log);
     }
     Ok(ledger)
+}
+
+fn save_ledger(runtime: &Runtime, trees: &RoleTrees, ledger: &RestartLedger, log: &RunnerLog) {
+    let bytes = serde_json::to_vec(ledger).unwrap_or_default();
+    if let Err(error) = runtime.ports.store.write(&trees.restart_ledger(), &bytes, 0o600) {
+        log.warn(&format!("restart ledger not saved: {error}"));
+    }
 }
 
 async fn stopped(stop: &mut watch::Receiver<bool>) {

@@ -127,6 +127,9 @@ async fn g9_a_runner_that_was_killed_is_recorded_once_by_the_next_one() {
     runner.await.expect("no panic").expect("an orderly stop");
     assert!(!stage.exists(&stage.trees().run_marker()), "an orderly stop leaves no marker");
     assert!(stage.exists(&stage.trees().booted()), "a shutdown keeps the conversation");
+    let ledger = stage.store.content(&stage.trees().restart_ledger()).expect("a ledger");
+    let (ledger, _) = RestartLedger::parse(Some(&ledger));
+    assert_eq!(ledger.abrupt_terminations, 1, "later runners know of it too");
 }
 
 #[tokio::test]
