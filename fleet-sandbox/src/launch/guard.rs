@@ -263,6 +263,13 @@ impl<'a> Guard<'a> {
     }
 
     async fn finish(mut self, how: WaitStatus) -> Ended {
+        // A console that is closed also ends its program by end of input: the kernel tells us first,
+        // and the program's code then says nothing about it.
+        tokio::select! {
+            biased;
+            _ = self.signals.hangup.recv() => self.ended.hangup = true,
+            () = std::future::ready(()) => {}
+        }
         if let Some(pipe) = &mut self.status {
             let reports = pipe.drain();
             self.note(&reports);
