@@ -13,5 +13,7 @@ mod skip;
 
 mod case;
 mod docs;
+mod e2e;
+mod fault;
 mod field;
 mod support;

@@ -2,4 +2,5 @@
 
 mod commands;
 mod config;
+mod isolation;
 mod run;

@@ -1,0 +1,5 @@
+//! Faults that users of such tools hit (02 §10), tried through the program.
+
+mod console;
+mod control;
+mod supervision;
