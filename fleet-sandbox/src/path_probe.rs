@@ -58,18 +58,46 @@ impl OpenatProbe {
         }
         Ok(found)
     }
+
+    /// What a path is that was not found: no component before the first missing one is a link, or
+    /// it would not have been looked for. Goes down from the nearest directory that is known.
+    /// `None` if that finds anything else meanwhile.
+    fn missing(&self, path: &LexicalPath) -> Option<Resolved> {
+        let mut cache = self.cache();
+        let above: Vec<&str> = path.self_and_ancestors().skip(1).collect();
+        let known = above.iter().position(|place| cache.directories.contains_key(*place));
+        let mut nearest = known.unwrap_or(above.len());
+        while let Some(next) = nearest.checked_sub(1) {
+            match open_exact(Utf8Path::new(above[next])) {
+                Ok(opened) if opened.facts.kind == FileKind::Directory => {
+                    cache.directories.insert(above[next].to_owned(), opened.facts.identity);
+                    nearest = next;
+                }
+                Err(Errno::NOENT) => break,
+                _ => return None,
+            }
+        }
+        let existing = above[nearest..].iter();
+        let identities = existing.map(|place| cache.directories.get(*place).copied());
+        let ancestors = identities.collect::<Option<Vec<_>>>()?;
+        Some(Resolved { path: path.clone(), object: None, ancestors })
+    }
 }
 
 impl PathProbe for OpenatProbe {
     fn resolve(&self, path: &LexicalPath) -> Result<Resolved, PathProbeError> {
-        if let Ok(opened) = open_exact(path.as_path()) {
-            if opened.facts.kind == FileKind::Directory {
-                self.cache().directories.insert(path.as_str().to_owned(), opened.facts.identity);
+        match open_exact(path.as_path()) {
+            Ok(opened) => {
+                if opened.facts.kind == FileKind::Directory {
+                    let key = path.as_str().to_owned();
+                    self.cache().directories.insert(key, opened.facts.identity);
+                }
+                let ancestors = self.ancestors(path)?;
+                Ok(Resolved { path: path.clone(), object: Some(opened.facts), ancestors })
             }
-            let ancestors = self.ancestors(path)?;
-            return Ok(Resolved { path: path.clone(), object: Some(opened.facts), ancestors });
+            Err(Errno::NOENT) => self.missing(path).map_or_else(|| walk::resolve(path), Ok),
+            Err(_) => walk::resolve(path),
         }
-        walk::resolve(path)
     }
 
     fn mounts_below(
