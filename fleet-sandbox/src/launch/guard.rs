@@ -235,7 +235,7 @@ impl<'a> Guard<'a> {
             backend: self.launch.plan.backend,
             rows: observe::rows(&self.launch.plan, seen),
         };
-        if let Err(error) = record::write(&self.launch.observed, &observation) {
+        if let Err(error) = record::publish(&self.launch.observed, &observation) {
             super::say(&format!("failed to write what was observed: {error}"));
         }
     }

@@ -13,14 +13,34 @@ pub(super) fn now() -> Timestamp {
     Timestamp::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Replaces the file in one step; whoever reads it sees the old content or the new one.
+/// Replaces the file in one step; whoever reads it sees the old content or the new one, also after
+/// the host went down.
 pub(super) fn write<T: Serialize>(path: &Utf8Path, value: &T) -> std::io::Result<()> {
-    let directory = path.parent().ok_or(std::io::ErrorKind::InvalidInput)?;
-    // A temporary file is made 0600 and without following a link.
-    let mut file = tempfile::Builder::new().prefix(".launch-").tempfile_in(directory)?;
-    serde_json::to_writer_pretty(&mut file, value)?;
-    file.write_all(b"\n")?;
+    let directory = directory(path)?;
+    let file = temporary(directory, value)?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
     std::fs::File::open(directory)?.sync_all()
+}
+
+/// As [`write`], for what means nothing after the host went down: does not wait for the disk.
+pub(super) fn publish<T: Serialize>(path: &Utf8Path, value: &T) -> std::io::Result<()> {
+    temporary(directory(path)?, value)?.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+fn directory(path: &Utf8Path) -> std::io::Result<&Utf8Path> {
+    path.parent().ok_or_else(|| std::io::ErrorKind::InvalidInput.into())
+}
+
+fn temporary<T: Serialize>(
+    directory: &Utf8Path,
+    value: &T,
+) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut bytes = serde_json::to_vec_pretty(value)?;
+    bytes.push(b'\n');
+    // A temporary file is made 0600 and without following a link.
+    let mut file = tempfile::Builder::new().prefix(".launch-").tempfile_in(directory)?;
+    file.write_all(&bytes)?;
+    Ok(file)
 }
