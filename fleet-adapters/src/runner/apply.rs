@@ -9,7 +9,7 @@ use fleet_core::id::{RoleName, SessionId};
 use fleet_core::isolation::forbidden::ForbiddenList;
 use fleet_core::lifecycle::StopKind;
 use fleet_core::plan::{self, AssessRequest, Assessment};
-use fleet_core::port::{RunState, Service, SupervisorError};
+use fleet_core::port::{PathProbe, RunState, Service, SupervisorError};
 use fleet_core::run_marker::{RUN_MARKER_LIMIT, RunMarker};
 use fleet_core::status::{RoleState, Status};
 use serde::Serialize;
@@ -123,7 +123,7 @@ pub async fn plan(runtime: &Runtime, fleet: &Fleet, names: &[RoleName]) -> Vec<P
     let mut planned = Vec::new();
     for name in names {
         let Some(role) = fleet.roles.get(name) else { continue };
-        let reasons = refusals(runtime, fleet, role, &forbidden);
+        let reasons = refusals(runtime, fleet, role, &forbidden, &*probe);
         let view = observe::role(runtime, Some(fleet), name).await;
         let (action, reasons) = if view.observed.state == RoleState::Running
             || view.observed.state == RoleState::Starting
@@ -175,8 +175,9 @@ pub fn refusals(
     fleet: &Fleet,
     role: &Role,
     forbidden: &ForbiddenList,
+    probe: &dyn PathProbe,
 ) -> Vec<String> {
-    let Some(assessment) = assess(runtime, fleet, role, forbidden) else {
+    let Some(assessment) = assess(runtime, fleet, role, forbidden, probe) else {
         return plan::refusals(fleet, role);
     };
     let mut reasons: Vec<String> = assessment.problems.iter().map(ToString::to_string).collect();
@@ -185,17 +186,17 @@ pub fn refusals(
 }
 
 /// The judgement of a role as its next fresh start would meet it; `None` if its harness is not
-/// registered.
+/// registered. One `probe` serves a whole fleet: roles share directories.
 pub fn assess(
     runtime: &Runtime,
     fleet: &Fleet,
     role: &Role,
     forbidden: &ForbiddenList,
+    probe: &dyn PathProbe,
 ) -> Option<Assessment> {
     let harness = runtime.harnesses.get(role.harness.as_str())?;
     let session: SessionId = "00000000-0000-4000-8000-000000000000".parse().ok()?;
     let trees = runtime.trees(&role.name);
-    let probe = runtime.ports.paths.fresh();
     let request = AssessRequest {
         fleet,
         role,
@@ -206,7 +207,7 @@ pub fn assess(
         session: &session,
         harness_home: &trees.harness_home(harness.id()),
     };
-    Some(plan::assess(&request, &*probe))
+    Some(plan::assess(&request, probe))
 }
 
 /// Carries out a plan: refused roles fail, the others are started at the same time, and each is

@@ -4,6 +4,8 @@
 mod json;
 mod redact;
 
+use std::num::NonZero;
+
 use fleet_adapters::runner::apply;
 use fleet_core::config::{Fleet, Role};
 use fleet_core::diagnostic::{Diagnostic, Place};
@@ -12,11 +14,15 @@ use fleet_core::isolation::select::candidates;
 use fleet_core::isolation::{BackendName, EnforcementRow, IsolationPolicy};
 use fleet_core::permissions::Translation;
 use fleet_core::plan::working_directory;
+use fleet_core::port::PathProbe;
 
 pub use json::plan_json;
 pub use redact::redacted;
 
 use crate::app::App;
+
+/// Roles that are worth a thread: judging one takes about as long as starting one.
+const ROLES_A_THREAD: usize = 25;
 
 /// A role with everything that can be told before a launch.
 #[derive(Debug)]
@@ -41,34 +47,62 @@ pub struct ResolvedRole<'a> {
     pub blockers: Vec<String>,
 }
 
-/// Resolves roles of one fleet against one list of forbidden paths.
+/// Resolves roles of one fleet against one list of forbidden paths: one judgement, with one probe.
 #[derive(Debug)]
 pub struct Resolver<'a> {
     app: &'a App,
     fleet: &'a Fleet,
     forbidden: ForbiddenList,
+    probe: Box<dyn PathProbe>,
 }
 
 impl<'a> Resolver<'a> {
     /// Builds the list of forbidden paths for this fleet.
     pub fn new(app: &'a App, fleet: &'a Fleet) -> Self {
         let inputs = app.runtime.world.forbidden_inputs(fleet);
-        let forbidden = ForbiddenList::build(&inputs, &*app.probe());
-        Self { app, fleet, forbidden }
+        let probe = app.probe();
+        let forbidden = ForbiddenList::build(&inputs, &*probe);
+        Self { app, fleet, forbidden, probe }
     }
 
-    /// Every role, in file order.
+    /// Every role, in file order. A large fleet is judged by several threads, each with a probe.
     pub fn all(&self) -> Vec<ResolvedRole<'a>> {
-        self.fleet.roles.values().map(|role| self.role(role)).collect()
+        let roles: Vec<&'a Role> = self.fleet.roles.values().collect();
+        let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let share = roles.len().div_ceil(threads).max(ROLES_A_THREAD);
+        std::thread::scope(|scope| {
+            let mut shares = roles.chunks(share);
+            let own = shares.next().unwrap_or_default();
+            let others: Vec<_> = shares
+                .map(|roles| {
+                    scope.spawn(|| {
+                        let probe = self.app.probe();
+                        roles.iter().map(|role| self.judge(role, &*probe)).collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            let mut all: Vec<_> = own.iter().map(|role| self.role(role)).collect();
+            for other in others {
+                match other.join() {
+                    Ok(roles) => all.extend(roles),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            all
+        })
     }
 
     /// Everything that keeps a role from being started now; empty if nothing does.
     pub fn refusals(&self, role: &Role) -> Vec<String> {
-        apply::refusals(&self.app.runtime, self.fleet, role, &self.forbidden)
+        apply::refusals(&self.app.runtime, self.fleet, role, &self.forbidden, &*self.probe)
     }
 
     /// One role, judged by the same function as its launch.
     pub fn role(&self, role: &'a Role) -> ResolvedRole<'a> {
+        self.judge(role, &*self.probe)
+    }
+
+    fn judge(&self, role: &'a Role, probe: &dyn PathProbe) -> ResolvedRole<'a> {
         let runtime = &self.app.runtime;
         let harness = runtime.harnesses.get(role.harness.as_str());
         let backend = role.isolation.as_ref().and_then(|block| candidates(block).first().copied());
@@ -83,7 +117,7 @@ impl<'a> Resolver<'a> {
             backend,
             role,
         };
-        if let Some(assessment) = apply::assess(runtime, self.fleet, role, &self.forbidden) {
+        if let Some(assessment) = apply::assess(runtime, self.fleet, role, &self.forbidden, probe) {
             resolved.policy = assessment.policy;
             resolved.problems = assessment.problems;
             resolved.blockers = assessment.blockers;
