@@ -71,10 +71,10 @@ impl Tone {
     }
 
     /// The text in this tone. `text` must be printable.
-    pub(super) fn paint(self, text: &str, color: bool) -> String {
+    pub(super) fn paint(self, text: &str, color: bool) -> Cow<'_, str> {
         match self.escape().filter(|_| color) {
-            Some(code) => format!("\x1b[{code}m{text}\x1b[0m"),
-            None => text.to_owned(),
+            Some(code) => format!("\x1b[{code}m{text}\x1b[0m").into(),
+            None => text.into(),
         }
     }
 }
@@ -86,7 +86,9 @@ pub fn printable(text: &str) -> Cow<'_, str> {
         (c.is_control() && c != '\n' && c != '\t')
             || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
-    if !text.contains(steers) {
+    // Nearly all texts are plain ASCII, which is told by its bytes.
+    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    if text.bytes().all(plain) || !text.contains(steers) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 8);
@@ -164,7 +166,10 @@ impl Printer {
 
     /// One JSON document.
     pub fn json(&self, value: &serde_json::Value) {
-        self.raw(&format!("{value:#}\n"));
+        // Not by `Display`, which writes a large document several times slower.
+        let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+        text.push('\n');
+        self.raw(&text);
     }
 
     /// One JSON document on one line, for streams of them.

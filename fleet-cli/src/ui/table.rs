@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use super::printer::{Printer, Tone, printable};
 
 /// A plain table: columns are as wide as their widest cell, two spaces apart, no rules.
@@ -25,7 +27,6 @@ impl Table {
 
     /// Adds a row whose cells have tones.
     pub fn toned<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = (S, Tone)>) {
-        let one_line = |text: String| printable(&text).replace(['\n', '\t'], " ");
         self.rows
             .push(cells.into_iter().map(|(text, tone)| (one_line(text.into()), tone)).collect());
     }
@@ -44,24 +45,26 @@ impl Table {
             .collect();
         let mut lines = String::new();
         for row in &self.rows {
-            let mut line = String::new();
             let (mut column, mut pending) = (0, 0);
             let last = row.iter().rposition(|(text, _)| !text.is_empty());
             for (index, ((text, tone), cell)) in row.iter().zip(&widths).enumerate() {
                 if !text.is_empty() {
-                    line.extend(std::iter::repeat_n(' ', pending));
+                    lines.extend(std::iter::repeat_n(' ', pending));
                     column += pending;
                     let room = width.filter(|_| last == Some(index));
                     let parts = wrapped(text, room.and_then(|width| width.checked_sub(column)));
-                    let parts: Vec<String> =
-                        parts.into_iter().map(|part| tone.paint(part, color)).collect();
-                    line.push_str(&parts.join(&format!("\n{:column$}", "")));
+                    for (number, part) in parts.into_iter().enumerate() {
+                        if number > 0 {
+                            lines.push('\n');
+                            lines.extend(std::iter::repeat_n(' ', column));
+                        }
+                        lines.push_str(&tone.paint(part, color));
+                    }
                     column += text.chars().count();
                     pending = 0;
                 }
                 pending += cell - text.chars().count() + 2;
             }
-            lines.push_str(&line);
             lines.push('\n');
         }
         lines
@@ -70,9 +73,13 @@ impl Table {
     /// Prints the table, with `indent` before each line.
     pub fn print(&self, printer: &Printer, indent: &str) {
         let width = printer.width().map(|width| width.saturating_sub(indent.len()));
+        let mut text = String::new();
         for line in self.render(printer.color(), width).lines() {
-            printer.raw(&format!("{indent}{line}\n"));
+            text.push_str(indent);
+            text.push_str(line);
+            text.push('\n');
         }
+        printer.raw(&text);
     }
 }
 
@@ -92,6 +99,16 @@ fn wrapped(text: &str, room: Option<usize>) -> Vec<&str> {
     }
     parts.push(rest);
     parts
+}
+
+/// The text as a cell shows it. Most texts are shown as they are, without a copy.
+fn one_line(text: String) -> String {
+    if !text.contains(['\n', '\t'])
+        && let Cow::Borrowed(_) = printable(&text)
+    {
+        return text;
+    }
+    printable(&text).replace(['\n', '\t'], " ")
 }
 
 #[cfg(test)]
