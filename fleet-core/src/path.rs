@@ -4,15 +4,16 @@
 //! compared component by component. It says nothing about links: that is what
 //! [`PathProbe`](crate::port::PathProbe) is for.
 
+use std::cmp::Ordering;
 use std::fmt;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
 
-/// An absolute, normalised path.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// An absolute, normalised path. Being normalised, two are equal exactly if their texts are.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct LexicalPath(Utf8PathBuf);
+pub struct LexicalPath(String);
 
 /// Why a text is not an acceptable path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -50,7 +51,7 @@ pub enum Relation {
 impl LexicalPath {
     /// The root directory.
     pub fn root() -> Self {
-        Self(Utf8PathBuf::from("/"))
+        Self("/".to_owned())
     }
 
     /// The lexical gate of 01 §2.6.2: expands a leading `~`, then demands an absolute path without
@@ -59,7 +60,7 @@ impl LexicalPath {
         if text.is_empty() {
             return Err(LexicalPathError::Empty);
         }
-        if text.chars().any(char::is_control) {
+        if has_control(text) {
             return Err(LexicalPathError::ControlCharacter);
         }
         if let Some(rest) = text.strip_prefix('~') {
@@ -86,7 +87,7 @@ impl LexicalPath {
         if text.is_empty() {
             return Err(LexicalPathError::Empty);
         }
-        if text.chars().any(char::is_control) {
+        if has_control(text) {
             return Err(LexicalPathError::ControlCharacter);
         }
         let Some(rest) = text.strip_prefix('/') else {
@@ -96,7 +97,7 @@ impl LexicalPath {
         if text.len() > 1 && rest.split('/').any(|part| matches!(part, "" | "." | "..")) {
             return Err(LexicalPathError::DotComponent);
         }
-        Ok(Self(Utf8PathBuf::from(format!("/{rest}"))))
+        Ok(Self(["/", rest].concat()))
     }
 
     /// The path of an entry directly below this one.
@@ -104,51 +105,54 @@ impl LexicalPath {
         if matches!(component, "" | "." | "..") || component.contains('/') {
             return Err(LexicalPathError::DotComponent);
         }
-        if component.chars().any(char::is_control) {
+        if has_control(component) {
             return Err(LexicalPathError::ControlCharacter);
         }
-        Ok(Self(self.0.join(component)))
+        let separator = if self.0.len() > 1 { "/" } else { "" };
+        Ok(Self([self.as_str(), separator, component].concat()))
     }
 
     /// The path as text, without a trailing `/` except for the root.
     pub fn as_str(&self) -> &str {
-        self.0.as_str()
+        &self.0
     }
 
     /// The path as a `camino` path.
     pub fn as_path(&self) -> &Utf8Path {
-        &self.0
+        Utf8Path::new(&self.0)
     }
 
     /// The directory that holds this path; `None` for the root.
     pub fn parent(&self) -> Option<Self> {
-        self.0.parent().map(|parent| Self(parent.to_owned()))
+        parent(&self.0).map(|parent| Self(parent.to_owned()))
     }
 
     /// The last component; `None` for the root.
     pub fn file_name(&self) -> Option<&str> {
-        self.0.file_name()
+        self.components().next_back()
     }
 
     /// The components from the root down, without the root itself.
-    pub fn components(&self) -> impl Iterator<Item = &str> {
-        self.0.as_str().split('/').filter(|part| !part.is_empty())
+    pub fn components(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.0.split('/').filter(|part| !part.is_empty())
     }
 
     /// Number of components; 0 for the root.
     pub fn depth(&self) -> usize {
-        self.components().count()
+        let slashes = self.0.bytes().filter(|byte| *byte == b'/').count();
+        if self.0.len() > 1 { slashes } else { 0 }
     }
 
     /// This path and every directory above it, the root last.
     pub fn self_and_ancestors(&self) -> impl Iterator<Item = &str> {
-        self.0.ancestors().map(Utf8Path::as_str)
+        std::iter::successors(Some(self.as_str()), |path| parent(path))
     }
 
     /// Every directory above this path and the path itself, the root first.
     pub fn from_root_to_self(&self) -> impl Iterator<Item = &str> {
         let text = self.as_str();
-        let ends = text.match_indices('/').skip(1).map(|(end, _)| end);
+        let ends = text.bytes().enumerate().skip(1).filter(|(_, byte)| *byte == b'/');
+        let ends = ends.map(|(end, _)| end);
         let own = (text.len() > 1).then_some(text.len());
         std::iter::once("/").chain(ends.chain(own).map(|end| &text[..end]))
     }
@@ -191,6 +195,30 @@ impl LexicalPath {
     }
 }
 
+/// The directory that holds a normalised path; `None` for the root.
+fn parent(path: &str) -> Option<&str> {
+    let end = path.bytes().rposition(|byte| byte == b'/')?;
+    (path.len() > 1).then(|| &path[..end.max(1)])
+}
+
+/// Most paths are plain ASCII, which is told by the bytes alone.
+fn has_control(text: &str) -> bool {
+    !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) && text.chars().any(char::is_control)
+}
+
+/// By components, so that what lies in a directory follows it at once.
+impl Ord for LexicalPath {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.components().cmp(other.components())
+    }
+}
+
+impl PartialOrd for LexicalPath {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 impl fmt::Display for LexicalPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -207,13 +235,13 @@ impl TryFrom<String> for LexicalPath {
 
 impl From<LexicalPath> for String {
     fn from(path: LexicalPath) -> String {
-        path.0.into_string()
+        path.0
     }
 }
 
 impl AsRef<Utf8Path> for LexicalPath {
     fn as_ref(&self) -> &Utf8Path {
-        &self.0
+        self.as_path()
     }
 }
 
@@ -255,6 +283,12 @@ mod tests {
         assert_eq!(walk("/"), ["/"]);
         assert_eq!(walk("/a/bc"), ["/", "/a", "/a/bc"]);
         assert_eq!(path("/").join("a/b"), Ok(path("/a/b")));
+        assert_eq!(path("/a/bc").self_and_ancestors().collect::<Vec<_>>(), ["/a/bc", "/a", "/"]);
+        assert_eq!(path("/").self_and_ancestors().collect::<Vec<_>>(), ["/"]);
+        assert_eq!((path("/a").parent(), path("/").parent()), (Some(path("/")), None));
+        assert_eq!((path("/a/b").file_name(), path("/").file_name()), (Some("b"), None));
+        assert_eq!((path("/a/b").depth(), path("/").depth()), (2, 0));
+        assert!(path("/a") < path("/a/b") && path("/a/b") < path("/a-b"));
         assert_eq!(path("/a").join("../b"), Err(LexicalPathError::DotComponent));
         assert_eq!(path("/a").join("/b"), Err(LexicalPathError::DotComponent));
         assert_eq!(path("/a/b/c").below(&path("/a")), Some("b/c"));
