@@ -14,17 +14,9 @@ const RESERVED: &[&str] = &["OURS_AUTOSTART", "OURS_BIND_IDENTITY"];
 const RESERVED_PREFIX: &str = "OURS_FLEET_";
 
 /// Variables that make a program run other code: they would act on the wrapper outside the sandbox.
-const HIJACK: &[&str] = &[
-    "LD_PRELOAD",
-    "LD_LIBRARY_PATH",
-    "LD_AUDIT",
-    "BASH_ENV",
-    "ENV",
-    "NODE_OPTIONS",
-    "PYTHONSTARTUP",
-    "PROMPT_COMMAND",
-];
-const HIJACK_PREFIX: &str = "DYLD_";
+const HIJACK: &[&str] = &["BASH_ENV", "ENV", "NODE_OPTIONS", "PYTHONSTARTUP", "PROMPT_COMMAND"];
+/// The dynamic loader's own. The launcher refuses the same.
+const HIJACK_PREFIXES: &[&str] = &["LD_", "DYLD_"];
 
 const GRAMMAR: &str = "letters, digits and `_`, the first not a digit";
 
@@ -36,7 +28,7 @@ pub(super) type EnvPass = Vec<Written<String>>;
 
 /// Whether a variable is refused where something wraps the agent.
 pub(super) fn is_hijack(name: &str) -> bool {
-    HIJACK.contains(&name) || name.starts_with(HIJACK_PREFIX)
+    HIJACK.contains(&name) || HIJACK_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 pub(super) fn env(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Env> {

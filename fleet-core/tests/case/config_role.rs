@@ -105,6 +105,7 @@ fn e12_an_owner_channel_needs_acp() {
 #[case("env_pass: ['A=s3cr3t']", "env_pass[0]: is not the name")]
 #[case("env_pass: [OURS_FLEET_X]", "env_pass[0]")]
 #[case("isolation: {}, env: {LD_PRELOAD: s3cr3t}", "env: `LD_PRELOAD`")]
+#[case("isolation: {}, env: {LD_DEBUG: s3cr3t}", "env: `LD_DEBUG`")]
 #[case("isolation: {}, env: {DYLD_X: s3cr3t}", "env: `DYLD_X`")]
 #[case("isolation: {}, env_pass: [NODE_OPTIONS]", "env_pass: `NODE_OPTIONS`")]
 fn env_is_checked_and_never_shown(#[case] keys: &str, #[case] part: &str) {
