@@ -115,7 +115,10 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
                 uid: world.uid,
             };
             match resolve(block, &context, probe) {
-                Ok(policy) => (Some(policy), Vec::new()),
+                Ok(policy) => match briefing_problem(role, &policy, probe) {
+                    Some(problem) => (None, placed(fleet, role, vec![problem])),
+                    None => (Some(policy), Vec::new()),
+                },
                 Err(problems) => (None, placed(fleet, role, problems)),
             }
         }
@@ -160,6 +163,33 @@ fn placed(fleet: &Fleet, role: &Role, problems: Vec<Diagnostic>) -> Vec<Diagnost
             }
         })
         .collect()
+}
+
+/// A briefing file is read with the rights of the fleet user and handed to the agent. Where the agent
+/// may write it can put a link in place of a directory, so from there on no link may lead away.
+fn briefing_problem(
+    role: &Role,
+    policy: &IsolationPolicy,
+    probe: &dyn PathProbe,
+) -> Option<Diagnostic> {
+    let file = role.briefing_file.as_ref()?;
+    // What cannot be looked at cannot be read either; `briefing_files` says so.
+    let target = probe.resolve(file).ok()?.path;
+    let writable = policy.mounts.iter().filter(|mount| mount.mode == MountMode::ReadWrite);
+    let escaped = |mount: &&crate::isolation::Mount| {
+        let inside = |path: &LexicalPath| path.is_within(&mount.source);
+        let mut above = std::iter::successors(Some(file.clone()), LexicalPath::parent);
+        !inside(&target)
+            && above.any(|path| probe.resolve(&path).is_ok_and(|seen| inside(&seen.path)))
+    };
+    let mount = writable.into_iter().find(escaped)?;
+    let message = format!(
+        "`{file}` leads to `{target}` by a link in `{}`, where the role may write: its agent could \
+         have it read any file",
+        mount.source
+    );
+    let hint = "remove the link, or keep the file outside of what the role may write";
+    Some(Diagnostic::error(Code::FileTrust, message).path("briefing_file").hint(hint))
 }
 
 /// A problem of a role that its file does not show; its place is that of the key, else of the role.

@@ -425,10 +425,10 @@ impl Attempt<'_> {
     }
 
     fn write_state_files(&self) -> Result<(), Refused> {
-        // The agent can replace its log by a link: `read` refuses one, and the launch says so.
+        // The agent can replace its log by a link: `read` refuses one, and the launch says so. It can
+        // also let it grow beyond any memory, so only whether it is there is asked, not what it holds.
         let store = &self.runtime.ports.store;
         let log = self.trees.worklog();
-        // Its size is up to the agent: that there is something is all that is asked.
         match store.read(&log, 0) {
             Ok(Some(_)) | Err(StoreError::TooLarge { .. }) => Ok(()),
             Ok(None) => Ok(store.write(&log, b"", 0o600)?),

@@ -223,3 +223,48 @@ fn a12_a_network_that_cannot_be_enforced_is_refused(
     assert!(out.stderr.contains("network") || out.stderr.contains("allow_hosts"), "{}", out.stderr);
     assert!(!env.path(".ours-fleet/control/A").exists(), "nothing was started");
 }
+
+/// A role `A` in `work`, with its briefing below it, that runs this script.
+fn attacker(env: &TestEnvironment, script: &str, more: &str) {
+    fs::create_dir_all(env.path("work")).expect("directory");
+    let work = env.path("work");
+    env.write(
+        "fleet.yaml",
+        &format!(
+            "roles:\n  A:\n    harness: command\n    cwd: {}\n    harness_options: {{ argv: [sh, -c, '{script}; echo done; exec cat'], ready: [done] }}\n    isolation: {{ network: deny }}\n{more}",
+            work.display()
+        ),
+    );
+}
+
+#[test]
+fn a_worklog_larger_than_memory_keeps_no_role_from_starting() {
+    needs!("tmux", "bwrap", "truncate");
+    let env = TestEnvironment::new();
+    attacker(&env, "truncate -s 8T \"$OURS_FLEET_STATE/WORKLOG.md\"", "");
+    env.run(["up"]).expect(0);
+    let log = env.path(".ours-fleet/agents/A/WORKLOG.md");
+    wait_for("the worklog grows", || (log.metadata().ok()?.len() > 1 << 40).then_some(()));
+    env.run(["restart", "A"]).expect(0);
+    assert_eq!(env.status("A")["state"], "running");
+    assert_eq!(log.metadata().expect("facts").len(), 8 << 40, "it is left alone");
+}
+
+#[test]
+fn a_link_that_the_agent_puts_into_the_way_of_its_briefing_hands_out_nothing() {
+    needs!("tmux", "bwrap");
+    let env = TestEnvironment::new();
+    env.write(".kube/config", "CANARY");
+    env.write("work/docs/config", "Be kind.");
+    let briefing = format!("    briefing_file: {}\n", env.path("work/docs/config").display());
+    attacker(&env, "mv docs old; ln -s ../.kube docs", &briefing);
+    env.run(["up"]).expect(0);
+    wait_for("the link", || env.path("work/docs").is_symlink().then_some(()));
+    let out = env.run(["restart", "A"]).expect(1);
+    assert!(out.stderr.contains("briefing_file"), "{}", out.stderr);
+    assert!(out.stderr.contains("by a link in"), "{}", out.stderr);
+    let config = env.run(["config"]).expect(1);
+    assert!(config.all().contains("by a link in"), "{}", config.all());
+    let handed = env.read(".ours-fleet/handout/A/briefing.md").expect("the briefing");
+    assert!(!String::from_utf8(handed).expect("UTF-8").contains("CANARY"));
+}
