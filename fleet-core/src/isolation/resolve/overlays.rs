@@ -13,6 +13,8 @@ use crate::port::{FileKind, Resolved};
 const DEFAULT: &[&str] = &[".git/hooks", ".git/config", ".claude", ".codex", ".mcp.json"];
 /// A directory that git needs not, so it can be made for the launch and removed after it.
 const HOOKS: &str = ".git/hooks";
+/// Redirects git to the configuration and the hooks of another directory.
+const REDIRECTION: &str = "commondir";
 /// Enough for a `.git` or `commondir` file.
 const POINTER_LIMIT: usize = 4096;
 
@@ -63,8 +65,40 @@ impl Work<'_> {
                  obey it: {absent}"
             ));
         }
-        self.linked_repository(cover, &source, writable, protect.is_none());
+        if writable && protect.is_none() {
+            // A `.git` that is a file leads nowhere here, a link is named as a risk anyway.
+            if let Ok(repository) = source.child(".git") {
+                self.redirection(&repository);
+            }
+        }
+        ephemeral.extend(self.linked_repository(cover, &source, writable, protect.is_none()));
         ephemeral
+    }
+
+    /// A file `commondir` makes git take configuration and hooks from the directory that it names. Git
+    /// makes it only for linked worktrees; as long as it is absent nothing can be bound over it.
+    fn redirection(&mut self, repository: &LexicalPath) {
+        let Ok(file) = repository.child(REDIRECTION) else { return };
+        if !self.is_directory(&file) {
+            return;
+        }
+        let Ok(seen) = self.probe.resolve(&file) else { return };
+        if seen.object.is_none() && seen.path == file {
+            self.residual_risks.push(format!(
+                "`{file}` does not exist: the agent can create it, and git outside the sandbox then \
+                 obeys a configuration of the agent's"
+            ));
+            return;
+        }
+        let problem = Diagnostic::error(
+            Code::FileTrust,
+            format!(
+                "`{file}` makes git outside the sandbox obey a configuration kept elsewhere, and git \
+                 itself makes no such file in a repository of its own"
+            ),
+        );
+        let hint = "look at what it names, run no git there before, and remove it";
+        self.problems.push(problem.path("cwd").hint(hint));
     }
 
     fn overlay(&mut self, cover: &mut Cover, wanted: &Wanted<'_>) -> Option<Utf8PathBuf> {
@@ -80,7 +114,8 @@ impl Work<'_> {
         let object = seen.as_ref().and_then(|seen| seen.object);
         let kind = object.map(|object| object.kind);
         let fits = matches!(kind, Some(FileKind::File | FileKind::Directory));
-        let made = kind.is_none() && !link && wanted.below == HOOKS && self.is_directory(&source);
+        let hooks = wanted.below == HOOKS || (wanted.key.is_none() && wanted.below == "hooks");
+        let made = kind.is_none() && !link && hooks && self.is_directory(&source);
         if link || !(fits || made) {
             self.unprotected(wanted, &source, link, kind.is_some());
             return None;
@@ -165,8 +200,9 @@ impl Work<'_> {
         cwd: &LexicalPath,
         writable: bool,
         default_overlays: bool,
-    ) {
-        let Some(common) = self.common_directory(cwd) else { return };
+    ) -> Vec<Utf8PathBuf> {
+        let mut ephemeral = Vec::new();
+        let Some((admin, common)) = self.linked_directories(cwd) else { return ephemeral };
         let around = cover.deepest(&common).and_then(|number| self.drafts.get(number));
         let enough =
             around.is_some_and(|draft| draft.mount.mode == MountMode::ReadWrite || !writable);
@@ -181,23 +217,40 @@ impl Work<'_> {
             );
             let key = if writable { "isolation.fs.write" } else { "isolation.fs.read" };
             self.problems.push(problem.path("cwd").hint(format!("add {common} to {key}")));
-            return;
+            return ephemeral;
         }
         if default_overlays {
             for below in ["hooks", "config"] {
                 let wanted = Wanted { source: &common, destination: &common, below, key: None };
-                self.overlay(cover, &wanted);
+                ephemeral.extend(self.overlay(cover, &wanted));
+            }
+            if writable {
+                self.redirection(&common);
+            }
+            // Whoever writes these decides whose hooks and configuration git obeys here.
+            let pointers = [(cwd, ".git"), (&admin, REDIRECTION), (&admin, "config.worktree")];
+            for (source, below) in pointers.into_iter().filter(|_| writable) {
+                let there = source.join(below).ok().and_then(|it| self.probe.resolve(&it).ok());
+                if there.is_some_and(|seen| seen.object.is_some()) {
+                    let wanted = Wanted { source, destination: source, below, key: None };
+                    self.overlay(cover, &wanted);
+                }
             }
         }
+        ephemeral
     }
 
-    /// Where the repository of a cwd with a `.git` file keeps objects, refs, hooks and configuration.
-    fn common_directory(&self, cwd: &LexicalPath) -> Option<LexicalPath> {
+    /// Where the repository of a cwd with a `.git` file keeps what belongs to this cwd alone, and where
+    /// its objects, refs, hooks and configuration.
+    fn linked_directories(&self, cwd: &LexicalPath) -> Option<(LexicalPath, LexicalPath)> {
         let pointer = self.pointer(&cwd.child(".git").ok()?, "gitdir:")?;
         let admin = self.existing_directory(&follow(cwd, &pointer)?)?;
         match self.pointer(&admin.child("commondir").ok()?, "") {
-            Some(common) => self.existing_directory(&follow(&admin, &common)?),
-            None => Some(admin),
+            Some(common) => {
+                let common = self.existing_directory(&follow(&admin, &common)?)?;
+                Some((admin, common))
+            }
+            None => Some((admin.clone(), admin)),
         }
     }
 

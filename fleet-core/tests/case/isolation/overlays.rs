@@ -115,10 +115,20 @@ fn a8_a_linked_worktree_is_refused_until_its_repository_is_granted() {
         ("objects", MountMode::ReadWrite),
         ("hooks/pre-commit", MountMode::ReadOnly),
         ("config", MountMode::ReadOnly),
+        ("worktrees/w/commondir", MountMode::ReadOnly),
+        ("worktrees/w/index", MountMode::ReadWrite),
     ] {
         let at = path("/home/u/main/.git").join(below).expect("a path");
         assert_eq!(policy.covering(&at).map(|mount| mount.mode), Some(mode), "{below}");
     }
+    let pointer = policy.covering(&path("/home/u/work/.git")).expect("mounted");
+    assert_eq!(pointer.mode, MountMode::ReadOnly, "else the agent points git elsewhere");
+    let policy = accepted(|s| {
+        worktree(s);
+        s.tree.remove("/home/u/main/.git/hooks");
+        s.write("/home/u/main/.git");
+    });
+    assert_eq!(policy.ephemeral_dirs, ["/home/u/main/.git/hooks"]);
     // A submodule, with a relative pointer.
     let problem = refusal(|s| {
         s.tree.dir("/home/u/super/.git/modules/m");
@@ -126,4 +136,26 @@ fn a8_a_linked_worktree_is_refused_until_its_repository_is_granted() {
         s.cwd("/home/u/super/m");
     });
     assert!(problem.to_string().contains("/home/u/super/.git/modules/m"), "{problem}");
+}
+
+#[test]
+fn a_repository_that_sends_git_elsewhere_is_refused() {
+    let policy = accepted(project);
+    let named = |risk: &&String| risk.contains("/home/u/work/.git/commondir");
+    assert_eq!(policy.residual_risks.iter().filter(named).count(), 1, "it can appear meanwhile");
+    for target in [None, Some("nowhere")] {
+        let planted = |s: &mut Scene| {
+            project(s);
+            match target {
+                None => s.tree.file("/home/u/work/.git/commondir", "../evil"),
+                Some(target) => s.tree.link("/home/u/work/.git/commondir", target),
+            };
+        };
+        refused(planted, "cwd", &["/home/u/work/.git/commondir", "kept elsewhere"]);
+        // Read-only it was not the agent that planted it.
+        accepted(|s| {
+            planted(s);
+            s.cwd_mode = MountMode::ReadOnly;
+        });
+    }
 }
