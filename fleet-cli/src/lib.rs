@@ -33,6 +33,9 @@ use ui::{Io, Printer, print_error};
 
 /// Runs with the arguments, environment and streams of this process.
 pub fn run_process() -> u8 {
+    // What a shell left open would live on in runners and tmux servers, for months. Where the system
+    // cannot tell what is open this is not known; the launcher of an agent refuses then.
+    drop(fleet_sandbox::close_inherited_on_exec());
     let env = Env::from_process();
     let io = Io::from_process(&env);
     run(std::env::args_os(), &env, io)

@@ -25,6 +25,15 @@ use descriptors::Fulfilled;
 use guard::{Ended, Guard};
 use prepare::Prepared;
 
+/// Marks every descriptor that this process inherited beside the three standard ones, so that no
+/// program that it starts keeps it open.
+///
+/// # Errors
+/// The system does not tell which descriptors are open.
+pub fn close_inherited_on_exec() -> std::io::Result<()> {
+    hygiene::close_on_exec()
+}
+
 /// Exit status of the launcher when no command ran.
 pub const REFUSED: i32 = 125;
 

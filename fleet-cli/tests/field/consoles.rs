@@ -97,3 +97,30 @@ fn a_killed_runner_leaves_a_console_that_is_told_and_taken_over() {
     env.run(["down"]).expect(0);
     env.expect_no_process();
 }
+
+#[test]
+fn what_the_shell_left_open_lives_on_nowhere() {
+    needs!("tmux", "sh");
+    let env = TestEnvironment::with_fleet(TWO);
+    let marker = env.write("left-open", "");
+    let script = format!("exec 7<\"$HOME/left-open\"; {} up", env!("CARGO_BIN_EXE_ours-fleet"));
+    let status = Command::new("sh")
+        .args(["-c", &script])
+        .env_clear()
+        .env("HOME", env.home())
+        .env("PATH", std::env::var("PATH").expect("PATH"))
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .status()
+        .expect("sh");
+    assert!(status.success());
+    let processes = env.processes();
+    assert!(processes.len() >= 6, "runner, console and program of two roles: {processes:?}");
+    for pid in processes {
+        let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        for entry in open {
+            let target = std::fs::read_link(entry.path()).unwrap_or_default();
+            assert_ne!(target, marker, "process {pid} holds it");
+        }
+    }
+}
