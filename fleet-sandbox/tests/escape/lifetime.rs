@@ -34,9 +34,9 @@ fn a_daemon_of_the_command_dies_with_it() {
         .status()
         .expect("probe");
     assert!(status.success());
-    let left = processes_with(&["/usr/bin/sleep", &marker]);
-    assert_eq!(left.len(), 1, "the probe proves nothing");
-    signal(left[0], Signal::KILL);
+    let left = || processes_with(&["/usr/bin/sleep", &marker]);
+    assert!(running(|| left().len() == 1), "the probe proves nothing");
+    signal(left()[0], Signal::KILL);
 }
 
 #[test]
@@ -48,9 +48,9 @@ fn a_killed_launcher_takes_the_sandbox_with_it() {
     let mut launcher = launch.launcher(launch.plan(&launch.policy(), &argv), &argv);
     let mut launcher = launcher.spawn().expect("launcher");
     let inside = || processes_with(&["/usr/bin/sleep", &marker]).len();
-    // Not earlier: a bwrap whose parent dies while it is still setting up, before its first process
-    // has asked for the parent's death signal, leaves that process waiting for ever, without any
-    // command. In a console the hang-up of the terminal ends it; here there is no terminal.
+    // Not earlier: if the launcher dies in the few milliseconds before bwrap's first process has asked
+    // for its parent's death signal, that process stays. In a console the hang-up of the terminal
+    // still reaches the command; here there is no terminal.
     assert!(running(|| launch.control.join("observed.json").exists()));
     assert!(inside() >= 1);
     signal(launcher.id(), Signal::KILL);
