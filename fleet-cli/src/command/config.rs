@@ -2,7 +2,7 @@
 
 use fleet_core::config::{Fleet, Role, Session};
 use fleet_core::id::HarnessId;
-use fleet_core::isolation::{EnforcementLevel, MountOrigin};
+use fleet_core::isolation::{Backend, EnforcementLevel, MountOrigin};
 use fleet_core::permissions::Translation;
 use fleet_core::plan::unavailable_line;
 use fleet_core::redact::MARKER;
@@ -173,12 +173,19 @@ fn print_isolation(out: &Printer, resolved: &ResolvedRole<'_>) {
         out.line("  isolation    none declared: the role runs with your own rights");
         return;
     };
-    let fallback = block.on_unavailable.map_or("not written", |word| word.as_str());
-    out.line(format!(
-        "  isolation    {}, network {}, on_unavailable {fallback}",
-        block.backend,
-        block.network()
-    ));
+    let written = block.on_unavailable.map_or("not written", |word| word.as_str());
+    let mut line = Table::plain();
+    let mut text =
+        format!("{}, network {}, on_unavailable {written}", block.backend, block.network());
+    if block.backend != Backend::None {
+        text.push_str(if resolved.starts_unisolated {
+            ": starts UN-ISOLATED if no sandbox can be had"
+        } else {
+            ": no sandbox, no start"
+        });
+    }
+    line.row(["isolation  ".to_owned(), text]);
+    line.print(out, "  ");
     let Some(policy) = &resolved.policy else { return };
     let mut mounts = Table::plain();
     for mount in &policy.mounts {

@@ -10,7 +10,7 @@ use fleet_adapters::runner::apply;
 use fleet_core::config::{Fleet, Role};
 use fleet_core::diagnostic::{Diagnostic, Place};
 use fleet_core::isolation::forbidden::ForbiddenList;
-use fleet_core::isolation::select::candidates;
+use fleet_core::isolation::select::{Fallback, candidates, fallback};
 use fleet_core::isolation::{BackendName, EnforcementRow, IsolationPolicy};
 use fleet_core::permissions::Translation;
 use fleet_core::plan::working_directory;
@@ -39,6 +39,8 @@ pub struct ResolvedRole<'a> {
     pub policy: Option<IsolationPolicy>,
     /// The backend that would be tried first.
     pub backend: Option<BackendName>,
+    /// Whether the role would start un-isolated if no sandbox can be had.
+    pub starts_unisolated: bool,
     /// What that backend promises.
     pub promise: Vec<EnforcementRow>,
     /// What the policy refuses.
@@ -114,6 +116,10 @@ impl<'a> Resolver<'a> {
             promise: Vec::new(),
             problems: Vec::new(),
             blockers: Vec::new(),
+            starts_unisolated: role.isolation.as_ref().is_some_and(|block| {
+                let verdict = fallback(block, role.permissions, runtime.world.uid, &[]);
+                matches!(verdict, Fallback::Unisolated { .. })
+            }),
             backend,
             role,
         };

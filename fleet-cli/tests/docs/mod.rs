@@ -81,3 +81,13 @@ fn every_example_of_the_help_parses() {
     }
     assert!(seen > 20, "{seen} examples");
 }
+
+#[test]
+fn the_readme_repeats_the_table_of_exit_codes() {
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md"))
+        .expect("README.md");
+    for (status, meaning) in fleet_cli::exit::TABLE {
+        let row = format!("| {} | {meaning} |", status.code());
+        assert!(readme.lines().any(|line| line == row), "{row}");
+    }
+}
