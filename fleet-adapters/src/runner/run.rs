@@ -25,6 +25,7 @@ use super::deliver::{Delivery, deliver};
 use super::log::RunnerLog;
 use super::prepare::{Prepared, prepare};
 use super::protocol::{Command, FailureKind, Peeked, RefusalReason};
+use crate::error_chain::chain;
 
 pub use intent::{StopIntent, read_intent};
 
@@ -160,7 +161,9 @@ impl Runner {
         match attempt::end(&self.runtime, &self.role, launcher.as_ref()).await {
             Ok(true) => self.log.warn("ended the console of an earlier runner"),
             Ok(false) => {}
-            Err(error) => self.log.warn(&format!("console of an earlier runner: {error}")),
+            Err(error) => {
+                self.log.warn(&format!("console of an earlier runner: {}", chain(&error)));
+            }
         }
     }
 
@@ -210,7 +213,7 @@ impl Runner {
                 }
                 // The server ends with its last program; the next attempt needs it gone.
                 if let Err(error) = attempt::end(&self.runtime, &self.role, None).await {
-                    self.log.warn(&format!("console not ended: {error}"));
+                    self.log.warn(&format!("console not ended: {}", chain(&error)));
                 }
                 Some(event)
             }
@@ -256,7 +259,7 @@ impl Runner {
                 let launcher = self.attempt.take().map(|attempt| attempt.launcher);
                 if let Err(error) = attempt::end(&self.runtime, &self.role, launcher.as_ref()).await
                 {
-                    self.log.warn(&format!("console not ended: {error}"));
+                    self.log.warn(&format!("console not ended: {}", chain(&error)));
                 }
                 drop(self.runtime.ports.store.remove(&self.trees.launch_file()));
                 Some(Event::TornDown)
@@ -326,7 +329,7 @@ impl Runner {
         let slot = tokio::select! {
             biased;
             () = stopped(stop) => return Ok(false),
-            slot = gate::reserve(&self.runtime, stagger, roles) => slot.map_err(|e| e.to_string())?,
+            slot = gate::reserve(&self.runtime, stagger, roles) => slot.map_err(|e| chain(&e))?,
         };
         if slot.wait == Duration::ZERO {
             return Ok(true);
@@ -463,14 +466,14 @@ impl Runner {
     fn publish(&self) {
         let bytes = serde_json::to_vec(&self.status).unwrap_or_default();
         if let Err(error) = self.runtime.ports.store.publish(&self.trees.status(), &bytes, 0o600) {
-            self.log.warn(&format!("status not published: {error}"));
+            self.log.warn(&format!("status not published: {}", chain(&error)));
         }
     }
 
     fn finish(&self) {
         for path in [self.trees.run_marker(), self.trees.stop_intent()] {
             if let Err(error) = self.runtime.ports.store.remove(&path) {
-                self.log.warn(&format!("{path} not removed: {error}"));
+                self.log.warn(&format!("{path} not removed: {}", chain(&error)));
             }
         }
         self.log.info("stopped in order");
@@ -568,7 +571,7 @@ fn read_ledger(
 fn save_ledger(runtime: &Runtime, trees: &RoleTrees, ledger: &RestartLedger, log: &RunnerLog) {
     let bytes = serde_json::to_vec(ledger).unwrap_or_default();
     if let Err(error) = runtime.ports.store.write(&trees.restart_ledger(), &bytes, 0o600) {
-        log.warn(&format!("restart ledger not saved: {error}"));
+        log.warn(&format!("restart ledger not saved: {}", chain(&error)));
     }
 }
 

@@ -44,6 +44,7 @@ contract_tests!(blocking memory => store:
     writes_never_follow_links,
     reads_only_regular_files_of_a_size,
     appends_whole_lines,
+    rotates_large_files,
     removes_files,
     removes_empty_directories,
     makes_private_directories,

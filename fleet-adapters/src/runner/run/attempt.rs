@@ -11,6 +11,7 @@ use fleet_core::port::{
     Capture, ConsolePresence, KeyName, Monotonic, ProcessIdentity, Signal, Tmux, TmuxError,
 };
 
+use crate::error_chain::chain;
 use crate::runner::Runtime;
 use crate::runner::control::Failure;
 use crate::runner::deliver::{ScreenState, screen_state};
@@ -52,19 +53,19 @@ pub(super) async fn open(
 ) -> Result<Attempt, String> {
     let console = runtime.console(role);
     if let Some(dir) = console.address().socket.parent() {
-        runtime.ports.store.ensure_dir(dir).map_err(|error| error.to_string())?;
+        runtime.ports.store.ensure_dir(dir).map_err(|error| chain(&error))?;
     }
     let started = runtime.ports.clock.monotonic();
-    let pid = console.open(&prepared.console).await.map_err(|error| error.to_string())?;
+    let pid = console.open(&prepared.console).await.map_err(|error| chain(&error))?;
     let launcher = match runtime.ports.processes.identity(pid) {
         Ok(Some(identity)) => identity,
         // Already gone: an identity that no living process has makes the wait end at once, and the
         // exit record tells the rest.
         Ok(None) => {
-            let own = runtime.ports.processes.own().map_err(|error| error.to_string())?;
+            let own = runtime.ports.processes.own().map_err(|error| chain(&error))?;
             ProcessIdentity { pid, start_time: 0, boot_id: own.boot_id }
         }
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(chain(&error)),
     };
     let trees = runtime.trees(role);
     Ok(Attempt {
