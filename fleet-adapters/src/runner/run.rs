@@ -2,8 +2,10 @@
 //! carried out here (02 §3). Event driven: an idle runner sleeps in the kernel.
 
 pub(super) mod attempt;
+mod claim;
 mod gate;
 mod intent;
+mod requests;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,27 +14,20 @@ use camino::Utf8PathBuf;
 use fleet_core::harness::ExitPolicy;
 use fleet_core::id::{RoleName, Timestamp};
 use fleet_core::layout::RoleTrees;
-use fleet_core::lifecycle::{Effect, Event, Lifecycle, Phase, RestartLedger, StopKind};
+use fleet_core::lifecycle::{Effect, Event, Lifecycle, Phase, StopKind};
 use fleet_core::port::{Monotonic, ProcessIdentity, StoreError, StoreLock};
-use fleet_core::run_marker::{RUN_MARKER_LIMIT, RunMarker};
-use fleet_core::status::{ConsoleStatus, FailureStatus, RoleState, RunnerStatus, Status};
+use fleet_core::status::{FailureStatus, RoleState, Status};
 use tokio::sync::{Mutex, mpsc, watch};
 
 use self::attempt::Attempt;
+use self::claim::save_ledger;
 use super::Runtime;
-use super::control::{self, Answer, Failure, Incoming, Server};
-use super::deliver::{Delivery, deliver};
+use super::control::{Incoming, Server};
 use super::log::RunnerLog;
 use super::prepare::{Prepared, prepare};
-use super::protocol::{Command, FailureKind, Peeked, RefusalReason};
 use crate::error_chain::chain;
 
 pub use intent::{StopIntent, read_intent};
-
-/// Ledgers are not larger.
-const MAX_LEDGER: u64 = 64 * 1024;
-/// Judges an end before any harness was known: the core's defaults.
-const NO_POLICY: ExitPolicy = ExitPolicy { clean_exit_is_fresh: false, fast_fail_ms: 20_000 };
 
 /// Why a runner did not start.
 #[derive(Debug, thiserror::Error)]
@@ -99,61 +94,6 @@ struct Runner {
 }
 
 impl Runner {
-    /// Step 1: the lock, the run marker, the socket, the first status.
-    fn claim(
-        runtime: Runtime,
-        role: RoleName,
-        config: Option<Utf8PathBuf>,
-    ) -> Result<(Self, mpsc::Receiver<Incoming>), RunError> {
-        let trees = runtime.trees(&role);
-        let store = runtime.ports.store.clone();
-        let failed = |source| RunError::Store { role: role.clone(), source };
-        store.ensure_dir(&trees.control).map_err(failed)?;
-        let lock = store
-            .try_lock(&trees.runner_lock())
-            .map_err(failed)?
-            .ok_or_else(|| RunError::AlreadyRunning { role: role.clone() })?;
-        let now = runtime.ports.clock.now();
-        let own = runtime.ports.processes.own().map_err(|error| RunError::System {
-            action: "read the runner's own process",
-            role: role.clone(),
-            source: error.source,
-        })?;
-        let log = RunnerLog::new(store.clone(), runtime.ports.clock.clone(), trees.runner_log());
-
-        let ledger = read_ledger(&runtime, &trees, &own, &log, now).map_err(failed)?;
-        let marker = RunMarker::new(own.clone(), now).to_json();
-        store.write(&trees.run_marker(), marker.as_bytes(), 0o600).map_err(failed)?;
-        let ids = runtime.ports.ids.clone();
-        let token = control::ensure_token(&*store, &trees, || ids.token()).map_err(failed)?;
-        let (requests, incoming) = mpsc::channel(16);
-        let server = control::serve(&trees.control_socket(), token, runtime.world.uid, requests)
-            .map_err(|source| RunError::System {
-                action: "open the operator socket",
-                role: role.clone(),
-                source,
-            })?;
-        let status = first_status(&runtime, &role, &own, &ledger, now);
-        let runner = Self {
-            config: config.or_else(|| recorded_config(&runtime, &trees)),
-            trees,
-            log,
-            own,
-            life: Lifecycle::new(ledger),
-            status,
-            policy: NO_POLICY,
-            attempt: None,
-            wake_at: None,
-            typing: Arc::default(),
-            _server: server,
-            _lock: lock,
-            role,
-            runtime,
-        };
-        runner.publish();
-        Ok((runner, incoming))
-    }
-
     /// Step 2: a console that an earlier runner left is ended before anything else.
     async fn end_leftovers(&self) {
         let previous = super::observe::published(&*self.runtime.ports.store, &self.trees);
@@ -352,77 +292,6 @@ impl Runner {
         Ok(true)
     }
 
-    fn answer(&mut self, request: Incoming) -> Option<Event> {
-        let Incoming { command, reply } = request;
-        match command {
-            Command::Status => {
-                let result = Ok(serde_json::to_value(&self.status).unwrap_or_default());
-                drop(reply.send(Answer { result }));
-                None
-            }
-            Command::Release => {
-                drop(reply.send(Answer { result: Ok(serde_json::json!({})) }));
-                Some(Event::Release)
-            }
-            Command::Peek { lines } => {
-                self.with_console(reply, move |console| async move {
-                    let text = attempt::peek(&*console, lines).await?;
-                    Ok(serde_json::to_value(Peeked { text }).unwrap_or_default())
-                });
-                None
-            }
-            Command::SendKey { key } => {
-                let typing = self.typing.clone();
-                self.with_console(reply, move |console| async move {
-                    let _turn = typing.lock().await;
-                    attempt::press(&*console, &key).await
-                });
-                None
-            }
-            Command::SubmitPrompt { text, interrupt, timeout_ms } => {
-                let (typing, clock) = (self.typing.clone(), self.runtime.ports.clock.clone());
-                let screen = self.attempt.as_ref().map(|attempt| attempt.screen.clone());
-                self.with_console(reply, move |console| async move {
-                    // One text at a time: two senders never mix in one console.
-                    let _turn = typing.lock().await;
-                    let timeout = Duration::from_millis(timeout_ms);
-                    let delivery = Delivery { text: &text, interrupt, timeout };
-                    let screen = screen.unwrap_or_default();
-                    match deliver(&*console, &*clock, &screen, delivery).await {
-                        Ok(delivered) => Ok(serde_json::to_value(delivered).unwrap_or_default()),
-                        Err(reason) => Err(refused(reason)),
-                    }
-                });
-                None
-            }
-        }
-    }
-
-    /// Runs a console operation beside the loop, or says that there is no console.
-    fn with_console<F, Fut>(&self, reply: tokio::sync::oneshot::Sender<Answer>, operation: F)
-    where
-        F: FnOnce(Arc<dyn fleet_core::port::Tmux>) -> Fut,
-        Fut: Future<Output = Result<serde_json::Value, Failure>> + Send + 'static,
-    {
-        if self.attempt.is_none() {
-            let state = self.status.state.as_str();
-            // A start that has no console yet is no end of a session.
-            let (kind, reason) = match self.life.phase() {
-                Phase::Starting => (FailureKind::Rejected, RefusalReason::Starting),
-                _ => (FailureKind::Offline, RefusalReason::Offline),
-            };
-            let failure = Failure {
-                kind,
-                message: format!("`{}` has no console: it is {state}", self.role),
-                reason: Some(reason),
-            };
-            drop(reply.send(Answer { result: Err(failure) }));
-            return;
-        }
-        let work = operation(self.runtime.console(&self.role));
-        tokio::spawn(async move { drop(reply.send(Answer { result: work.await })) });
-    }
-
     fn stop_kind(&self) -> StopKind {
         read_intent(&*self.runtime.ports.store, &self.trees)
             .filter(|intent| intent.is_for(&self.own))
@@ -477,101 +346,6 @@ impl Runner {
             }
         }
         self.log.info("stopped in order");
-    }
-}
-
-fn refused(reason: RefusalReason) -> Failure {
-    let kind = match reason {
-        RefusalReason::Offline => FailureKind::Offline,
-        _ => FailureKind::Rejected,
-    };
-    Failure {
-        kind,
-        message: format!("nothing was submitted: {}", reason.words()),
-        reason: Some(reason),
-    }
-}
-
-/// The configuration of the last `up`, for a runner that was started without one.
-fn recorded_config(runtime: &Runtime, trees: &RoleTrees) -> Option<Utf8PathBuf> {
-    const MAX: u64 = 8 * 1024;
-    let bytes = runtime.ports.store.read(&trees.config_path(), MAX).ok()??;
-    let path = String::from_utf8(bytes).ok()?.trim().to_owned();
-    (!path.is_empty()).then(|| Utf8PathBuf::from(path))
-}
-
-fn first_status(
-    runtime: &Runtime,
-    role: &RoleName,
-    own: &ProcessIdentity,
-    ledger: &RestartLedger,
-    now: Timestamp,
-) -> Status {
-    Status {
-        schema_version: Status::SCHEMA_VERSION,
-        role: role.clone(),
-        state: RoleState::Starting,
-        since: now,
-        detail: None,
-        at: now,
-        runner: RunnerStatus {
-            process: own.clone(),
-            version: runtime.world.version.clone(),
-            config_fingerprint: None,
-        },
-        supervisor: runtime.ports.supervisor.kind(),
-        harness: None,
-        mode: None,
-        attempt: 0,
-        launch_id: None,
-        session_id: None,
-        console: ConsoleStatus {
-            tmux_socket: runtime.console_address(role).socket,
-            launcher: None,
-        },
-        cwd: None,
-        isolation: None,
-        failures: FailureStatus::default(),
-        last_termination: ledger.last_termination.clone(),
-        abrupt_terminations: ledger.abrupt_terminations,
-    }
-}
-
-/// Reads the ledger and notes in it how the runner before this one ended, if not in order.
-fn read_ledger(
-    runtime: &Runtime,
-    trees: &RoleTrees,
-    own: &ProcessIdentity,
-    log: &RunnerLog,
-    now: Timestamp,
-) -> Result<RestartLedger, StoreError> {
-    let store = &runtime.ports.store;
-    let bytes = store.read(&trees.restart_ledger(), MAX_LEDGER)?;
-    let (mut ledger, corrupt) = RestartLedger::parse(bytes.as_deref());
-    if corrupt {
-        let copy = trees.control.join("restart-ledger.json.corrupt");
-        store.write(&copy, bytes.as_deref().unwrap_or_default(), 0o600)?;
-        log.warn(&format!("the restart ledger was unreadable; kept as {copy}"));
-    }
-    if let Some(bytes) = store.read(&trees.run_marker(), RUN_MARKER_LIMIT)? {
-        let previous = RunMarker::parse(&bytes).ok();
-        let host_restarted = previous.is_some_and(|marker| marker.runner().boot_id != own.boot_id);
-        ledger.record_lost_runner(host_restarted, now);
-        log.warn(if host_restarted {
-            "the host was restarted under the previous runner"
-        } else {
-            "the previous runner ended without a stop"
-        });
-        // Its marker is replaced by ours: nothing else would tell the next runner.
-        save_ledger(runtime, trees, &ledger, log);
-    }
-    Ok(ledger)
-}
-
-fn save_ledger(runtime: &Runtime, trees: &RoleTrees, ledger: &RestartLedger, log: &RunnerLog) {
-    let bytes = serde_json::to_vec(ledger).unwrap_or_default();
-    if let Err(error) = runtime.ports.store.write(&trees.restart_ledger(), &bytes, 0o600) {
-        log.warn(&format!("restart ledger not saved: {}", chain(&error)));
     }
 }
 
