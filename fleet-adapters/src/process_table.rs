@@ -29,6 +29,35 @@ impl ProcTable {
         Ok(self.boot_id.get_or_init(|| text.to_owned()).clone())
     }
 
+    /// Living processes of a session, the leader itself left out.
+    fn session_members(&self, leader: &ProcessIdentity) -> io::Result<Vec<ProcessIdentity>> {
+        if cfg!(not(target_os = "linux")) {
+            return Err(unsupported());
+        }
+        if self.boot_id()? != leader.boot_id {
+            return Ok(Vec::new());
+        }
+        let mut members = Vec::new();
+        for entry in std::fs::read_dir("/proc")? {
+            let name = entry?.file_name();
+            let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else {
+                continue;
+            };
+            let Ok(stat) = std::fs::read(format!("/proc/{pid}/stat")) else { continue };
+            let member = parse_stat(&stat).filter(|stat| {
+                stat.alive
+                    && stat.session == leader.pid
+                    && stat.start_time >= leader.start_time
+                    && pid != leader.pid
+            });
+            if let Some(stat) = member {
+                let boot_id = leader.boot_id.clone();
+                members.push(ProcessIdentity { pid, start_time: stat.start_time, boot_id });
+            }
+        }
+        Ok(members)
+    }
+
     fn look(&self, pid: u32) -> io::Result<Option<ProcessIdentity>> {
         if cfg!(not(target_os = "linux")) {
             return Err(unsupported());
@@ -58,9 +87,13 @@ fn is_gone(error: &io::Error) -> bool {
         || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
 }
 
+/// A session that goes on starting processes faster than they are killed is given up after this many.
+const MOST_MEMBERS: usize = 10_000;
+
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     alive: bool,
+    session: u32,
     start_time: u64,
 }
 
@@ -70,9 +103,10 @@ fn parse_stat(stat: &[u8]) -> Option<Stat> {
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(stat.get(name_end + 1..)?).ok()?;
     let mut fields = rest.split_ascii_whitespace();
-    // The state is field 3, the number of threads field 20, the start time field 22.
+    // The state is field 3, the session 6, the number of threads 20, the start time 22.
     let state = fields.next()?;
-    let threads: u64 = fields.nth(16)?.parse().ok()?;
+    let session = fields.nth(2)?.parse().ok()?;
+    let threads: u64 = fields.nth(13)?.parse().ok()?;
     let start_time = fields.nth(1)?.parse().ok()?;
     // The state is that of the first thread, which may have ended before others: as long as one of
     // them is left, the process still has its files, and the locks on them.
@@ -81,7 +115,7 @@ fn parse_stat(stat: &[u8]) -> Option<Stat> {
         "X" | "x" => false,
         _ => true,
     };
-    Some(Stat { alive, start_time })
+    Some(Stat { alive, session, start_time })
 }
 
 #[cfg(target_os = "linux")]
@@ -182,6 +216,26 @@ impl ProcessTable for ProcTable {
         Ok(if delivered { Signalled::Delivered } else { Signalled::Gone })
     }
 
+    fn kill_session(&self, leader: &ProcessIdentity) -> Result<usize, ProcessError> {
+        let failed =
+            |source| ProcessError { action: "end the session of", pid: leader.pid, source };
+        let mut killed = 0;
+        // Again until nobody is found: a member may start another one while it is looked for.
+        loop {
+            let members = self.session_members(leader).map_err(failed)?;
+            let mut found = false;
+            for member in members {
+                if self.signal(&member, Signal::Kill)? == Signalled::Delivered {
+                    killed += 1;
+                    found = true;
+                }
+            }
+            if !found || killed > MOST_MEMBERS {
+                return Ok(killed);
+            }
+        }
+    }
+
     async fn wait_exit(&self, process: &ProcessIdentity) -> Result<(), ProcessError> {
         let failed = |source| ProcessError { action: "wait for", pid: process.pid, source };
         match handle::open(self, process).map_err(failed)? {
@@ -196,7 +250,7 @@ mod tests {
     use super::*;
 
     fn line(name: &str, state: &str, threads: u32) -> Vec<u8> {
-        let before = "1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0";
+        let before = "1 1 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0";
         format!("42 ({name}) {state} {before} {threads} 0 98765 100 200\n").into_bytes()
     }
 
@@ -204,7 +258,7 @@ mod tests {
     fn the_name_of_a_process_cannot_forge_its_start_time() {
         for name in ["sleep", "a b", "x) Z 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 7 1", "((", ""] {
             let found = parse_stat(&line(name, "S", 1));
-            assert_eq!(found, Some(Stat { alive: true, start_time: 98_765 }), "{name}");
+            assert_eq!(found, Some(Stat { alive: true, session: 7, start_time: 98_765 }), "{name}");
         }
     }
 

@@ -199,3 +199,22 @@ fn after_down_the_next_start_is_fresh_and_after_a_restart_it_is_not() {
     assert_ne!(env.status("A")["status"]["sessionId"], session);
     shows(&env, "A", "began");
 }
+
+/// A program without a sandbox that ignores the end of its terminal: with its launcher gone, nothing
+/// but the runner can end it.
+#[test]
+fn a_stubborn_program_does_not_outlive_its_killed_launcher() {
+    needs!("tmux");
+    let env = TestEnvironment::with_fleet(
+        "roles:\n  A:\n    harness: command\n    harness_options:\n      argv: [sh, -c, 'trap \"\" HUP TERM INT; echo began; while :; do sleep 1; done']\n",
+    );
+    env.run(["up", "A"]).expect(0);
+    shows(&env, "A", "began");
+    let (_, launcher) = env.pids("A");
+    let program = child(launcher);
+    kill("-9", launcher);
+    let program = u32::try_from(program).expect("a pid");
+    wait_for("the program is gone", || (!env.processes().contains(&program)).then_some(()));
+    env.run(["down"]).expect(0);
+    env.expect_no_process();
+}

@@ -63,6 +63,14 @@ pub trait ProcessTable: Send + Sync + Debug {
     /// Signals exactly this process, through a handle that cannot mean another one.
     fn signal(&self, process: &ProcessIdentity, signal: Signal) -> Result<Signalled, ProcessError>;
 
+    /// Kills what is left of the session that a process led and that has just ended; tells how many
+    /// processes that were. One that made a session of its own is not found.
+    ///
+    /// # Security
+    /// Call it right after the end of the leader was seen: while a member lives, the number of the
+    /// session cannot be given to another one. Processes older than the leader are left alone.
+    fn kill_session(&self, leader: &ProcessIdentity) -> Result<usize, ProcessError>;
+
     /// Returns when exactly this process has ended; at once if it is already gone. Event driven.
     ///
     /// # Cancel safety

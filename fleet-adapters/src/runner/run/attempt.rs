@@ -96,6 +96,10 @@ pub(super) async fn ended(runtime: &Runtime, attempt: Option<&Attempt>) -> Event
     }
     let lived = runtime.ports.clock.monotonic().since(attempt.started);
     let record = runtime.ports.store.read(&attempt.exit_record, MAX_RECORD).ok().flatten();
+    if record.is_none() {
+        // The launcher was killed: nobody ended what it had started.
+        drop(runtime.ports.processes.kill_session(&attempt.launcher));
+    }
     let console_present = match record {
         Some(_) => false,
         None => runtime.console(&attempt.role).presence().await != ConsolePresence::Absent,
@@ -162,6 +166,7 @@ pub(in crate::runner) async fn end(
         if !exits(runtime, launcher).await {
             drop(processes.signal(launcher, Signal::Kill));
             exits(runtime, launcher).await;
+            drop(processes.kill_session(launcher));
         }
     }
     let killed = runtime.console(role).kill().await?;

@@ -163,6 +163,11 @@ impl ProcessTable for MemoryProcesses {
         Ok(Signalled::Delivered)
     }
 
+    fn kill_session(&self, leader: &ProcessIdentity) -> Result<usize, ProcessError> {
+        // These processes have no sessions; only that the question can be asked is kept.
+        self.identity(leader.pid).map(|_| 0)
+    }
+
     async fn wait_exit(&self, process: &ProcessIdentity) -> Result<(), ProcessError> {
         let look = || {
             let state = lock(&self.state);
