@@ -80,7 +80,7 @@ fn an_inherited_descriptor_is_closed() {
 }
 
 #[test]
-fn private_files_of_the_system_are_not_there() {
+fn private_files_of_the_system_are_not_there_as_root() {
     need_bwrap!();
     need_root!();
     let launch = Launch::new();
@@ -97,7 +97,7 @@ fn private_files_of_the_system_are_not_there() {
 }
 
 #[test]
-fn kernel_settings_cannot_be_written() {
+fn kernel_settings_cannot_be_written_as_root() {
     need_bwrap!();
     need_root!();
     let launch = Launch::new();
@@ -108,7 +108,7 @@ fn kernel_settings_cannot_be_written() {
 }
 
 #[test]
-fn the_kernels_own_lists_read_empty() {
+fn the_kernels_own_lists_read_empty_as_root() {
     need_bwrap!();
     need_root!();
     let launch = Launch::new();
@@ -122,7 +122,7 @@ fn the_kernels_own_lists_read_empty() {
 }
 
 #[test]
-fn nothing_can_be_added_to_the_system() {
+fn nothing_can_be_added_to_the_system_as_root() {
     need_bwrap!();
     need_root!();
     let launch = Launch::new();
