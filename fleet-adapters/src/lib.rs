@@ -5,7 +5,6 @@
 //! `fleet_core::test_support`, which the fakes pass too, and `tests/` of this crate.
 
 mod clock;
-mod error_chain;
 mod exec;
 mod ids;
 mod process_table;

@@ -10,7 +10,7 @@ use fleet_core::port::{
     TmuxAddress, TmuxError, TmuxServers, check_paste,
 };
 
-use crate::error_chain::chain;
+use fleet_core::error_chain::chain;
 
 /// Longest path of a server's socket in bytes. The kernel takes 107, tmux 3.3a was seen to fail from
 /// 109 on; the rest is a margin.

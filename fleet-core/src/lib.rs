@@ -16,6 +16,7 @@ pub mod briefing;
 pub mod config;
 pub mod diagnostic;
 pub mod environment;
+pub mod error_chain;
 pub mod harness;
 pub mod id;
 pub mod isolation;

@@ -22,6 +22,7 @@ use super::observe::{self, RoleView};
 use super::protocol::Command;
 use super::run::StopIntent;
 use super::run::attempt;
+use fleet_core::error_chain::chain;
 
 /// Roles worked on at the same time.
 const PARALLEL: usize = 8;
@@ -488,16 +489,4 @@ fn write_intent(runtime: &Runtime, name: &RoleName, kind: StopKind) -> bool {
 
 fn said(error: &SupervisorError) -> String {
     chain(error)
-}
-
-/// An error with its causes, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text.push_str(": ");
-        text.push_str(&inner.to_string());
-        cause = inner.source();
-    }
-    text
 }

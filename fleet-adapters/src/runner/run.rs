@@ -25,7 +25,7 @@ use super::Runtime;
 use super::control::{Incoming, Server};
 use super::log::RunnerLog;
 use super::prepare::{Prepared, prepare};
-use crate::error_chain::chain;
+use fleet_core::error_chain::chain;
 
 pub use intent::{StopIntent, read_intent};
 

@@ -14,7 +14,7 @@ use fleet_core::port::{
 };
 use fleet_core::run_marker::{RUN_MARKER_LIMIT, RunMarker};
 
-use crate::error_chain::chain;
+use fleet_core::error_chain::chain;
 
 const POLL: Duration = Duration::from_millis(10);
 /// From the return of the starting command to a runner with lock and marker.

@@ -11,12 +11,12 @@ use fleet_core::port::{
     Capture, ConsolePresence, KeyName, Monotonic, ProcessIdentity, Signal, Tmux, TmuxError,
 };
 
-use crate::error_chain::chain;
 use crate::runner::Runtime;
 use crate::runner::control::Failure;
 use crate::runner::deliver::{ScreenState, screen_state};
 use crate::runner::prepare::Prepared;
 use crate::runner::protocol::{Delivered, FailureKind, Receipt, RefusalReason};
+use fleet_core::error_chain::chain;
 
 /// The launcher gives the program 5 s to end; after this long it is killed with everything in it.
 const END_WAIT: Duration = Duration::from_secs(8);

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::{RunError, Runner};
-use crate::error_chain::chain;
 use crate::runner::Runtime;
 use crate::runner::control::{self, Incoming};
 use crate::runner::log::RunnerLog;
+use fleet_core::error_chain::chain;
 
 /// Ledgers are not larger.
 const MAX_LEDGER: u64 = 64 * 1024;

@@ -1,5 +1,7 @@
-/// An error with all its causes.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+//! An error as one line of text.
+
+/// The error and all its causes, separated by `: `.
+pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {
