@@ -33,7 +33,7 @@ pub(super) fn take(path: &Utf8Path) -> Result<LaunchFile, Refusal> {
     if let Some(why) = complaint {
         return Err(refuse(why.to_owned()));
     }
-    let mut text = Vec::new();
+    let mut text = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
     File::from(opened)
         .take(LaunchFile::MAX_BYTES + 1)
         .read_to_end(&mut text)

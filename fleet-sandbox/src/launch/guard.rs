@@ -5,6 +5,7 @@ use std::process::Child;
 use std::time::Duration;
 
 use fleet_core::launch::{LaunchFile, Observation};
+use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, pidfd_open, pidfd_send_signal, wait,
 };
@@ -297,18 +298,28 @@ impl<'a> Guard<'a> {
         if !self.observed {
             self.write_observation(None);
         }
-        self.leave_nothing_behind().await;
+        leave_nothing_behind().await;
         self.ended
     }
+}
 
-    /// Whatever the command started ends with it, sandboxed or not.
-    async fn leave_nothing_behind(&mut self) {
-        let until = Instant::now() + LAST;
-        while !kill_descendants().is_empty() && Instant::now() < until {
-            sleep(Duration::from_millis(5)).await;
-            self.reap();
+/// Whatever the command started ends with it, sandboxed or not. Orphans are adopted, so without a
+/// child there is nothing below; only otherwise all processes of the host are looked through.
+async fn leave_nothing_behind() {
+    let until = Instant::now() + LAST;
+    while has_children() && !kill_descendants().is_empty() && Instant::now() < until {
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Whether there is a child, own or adopted. Takes in those that have ended.
+fn has_children() -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return true,
+            Err(errno) => return errno != Errno::CHILD,
         }
-        self.reap();
     }
 }
 
