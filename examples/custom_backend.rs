@@ -116,7 +116,7 @@ pub(crate) async fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
         .argv
         .iter()
         .map(|word| match word {
-            PlanWord::Text(text) => text.clone(),
+            PlanWord::Text(text) => text.to_string(),
             PlanWord::Descriptor(index) => format!("<fd {index}>"),
         })
         .collect();

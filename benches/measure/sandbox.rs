@@ -96,7 +96,7 @@ fn raw_words(plan: &LaunchPlan, directory: &Utf8PathBuf) -> Result<Vec<String>, 
     for word in &plan.argv {
         let index = match word {
             PlanWord::Text(text) => {
-                words.push(text.clone());
+                words.push(text.to_string());
                 continue;
             }
             PlanWord::Descriptor(index) => *index,

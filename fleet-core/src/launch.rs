@@ -3,6 +3,7 @@
 //! A [`LaunchPlan`] holds requests, never open descriptors. The launcher fulfils them, checks every
 //! source again, and refuses when one changed.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -38,7 +39,7 @@ pub struct LaunchCommand {
 #[serde(rename_all = "camelCase")]
 pub enum PlanWord {
     /// A fixed text.
-    Text(String),
+    Text(Cow<'static, str>),
     /// The number of the descriptor that fulfils the request at this index.
     Descriptor(usize),
 }
@@ -46,7 +47,12 @@ pub enum PlanWord {
 impl PlanWord {
     /// A fixed text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::Text(text.into())
+        Self::Text(Cow::Owned(text.into()))
+    }
+
+    /// A text of the program itself, such as a flag.
+    pub const fn literal(text: &'static str) -> Self {
+        Self::Text(Cow::Borrowed(text))
     }
 }
 

@@ -171,7 +171,7 @@ fn words(launch: &LaunchFile, fulfilled: &Fulfilled, argv: &[PlanWord]) -> Vec<S
     let mut words: Vec<String> = argv
         .iter()
         .map(|word| match word {
-            PlanWord::Text(text) => text.clone(),
+            PlanWord::Text(text) => text.to_string(),
             PlanWord::Descriptor(index) => fulfilled.number(*index),
         })
         .collect();

@@ -4,6 +4,7 @@
 //! root, filters, the command. The environment is not in it: `bwrap` is started with the built one.
 //! Tests: `golden/argv.rs` (whole lines), `property/plan.rs` (nothing added, command unchanged).
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use fleet_core::isolation::{
@@ -23,32 +24,37 @@ pub(crate) const HOSTNAME: &str = "sandbox";
 
 /// What of `/etc` a curated view shows, where it exists.
 const ETC: &[&str] = &[
-    "alternatives",
-    "bash.bashrc",
-    "ca-certificates",
-    "ca-certificates.conf",
-    "crypto-policies",
-    "gai.conf",
-    "host.conf",
-    "inputrc",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "localtime",
-    "mime.types",
-    "nsswitch.conf",
-    "os-release",
-    "pki",
-    "profile",
-    "protocols",
-    "services",
-    "ssl/certs",
-    "ssl/openssl.cnf",
-    "terminfo",
+    "/etc/alternatives",
+    "/etc/bash.bashrc",
+    "/etc/ca-certificates",
+    "/etc/ca-certificates.conf",
+    "/etc/crypto-policies",
+    "/etc/gai.conf",
+    "/etc/host.conf",
+    "/etc/inputrc",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/mime.types",
+    "/etc/nsswitch.conf",
+    "/etc/os-release",
+    "/etc/pki",
+    "/etc/profile",
+    "/etc/protocols",
+    "/etc/services",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/terminfo",
 ];
 const HOSTS: &str = "127.0.0.1 localhost\n::1 localhost\n127.0.1.1 sandbox\n";
+/// Words and descriptors of a usual line beside its mounts: a guess that saves moving them about.
+const FIXED_WORDS: usize = 256;
+const FIXED_DESCRIPTORS: usize = 16;
 /// Made up: the real one identifies the machine.
 const MACHINE_ID: &str = "5a9db0c5a9db0c5a9db0c5a9db0c5a9d\n";
+
+type Word = Cow<'static, str>;
 
 /// The namespace flags of a policy.
 pub(super) fn namespaces(policy: &IsolationPolicy) -> Vec<&'static str> {
@@ -72,41 +78,43 @@ pub(super) fn namespaces(policy: &IsolationPolicy) -> Vec<&'static str> {
 }
 
 /// `/usr` and what leads there, the listed part of `/etc`, `/proc` with its masks, `/dev`.
-pub(super) fn system_view(host: &HostView, policy: &IsolationPolicy) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let mut add = |group: &[&str]| words.extend(group.iter().map(|word| (*word).to_owned()));
-    add(&["--ro-bind", "/usr", "/usr"]);
+pub(super) fn system_view(host: &HostView, policy: &IsolationPolicy) -> Vec<Word> {
+    let mut words = Vec::new();
+    let mut add = |flags: &[&'static str], paths: &[&str]| {
+        words.extend(flags.iter().map(|flag| Word::Borrowed(*flag)));
+        words.extend(paths.iter().map(|path| Word::Owned((*path).to_owned())));
+    };
+    add(&["--ro-bind", "/usr", "/usr"], &[]);
     for (path, kind) in &host.system_paths {
         match kind {
-            SystemPath::Link(target) => add(&["--symlink", target, path]),
-            SystemPath::Directory => add(&["--ro-bind", path, path]),
+            SystemPath::Link(target) => add(&["--symlink"], &[target, path]),
+            SystemPath::Directory => add(&["--ro-bind"], &[path, path]),
         }
     }
     match policy.system {
         SystemView::Curated => {
             for name in ETC {
-                let path = format!("/etc/{name}");
-                add(&["--ro-bind-try", &path, &path]);
+                add(&["--ro-bind-try", name, name], &[]);
             }
         }
         SystemView::Full => {
-            add(&["--ro-bind", "/etc", "/etc"]);
+            add(&["--ro-bind", "/etc", "/etc"], &[]);
             // Readable inside when the fleet user is root, and of no use to anybody else.
             for (path, kind) in &host.etc_secrets {
                 if *kind == FileKind::Directory {
-                    add(&["--size", "4096", "--perms", "0700", "--tmpfs", path]);
+                    add(&["--size", "4096", "--perms", "0700", "--tmpfs"], &[path]);
                 } else {
-                    add(&["--ro-bind", "/dev/null", path]);
+                    add(&["--ro-bind", "/dev/null"], &[path]);
                 }
             }
         }
     }
-    add(&["--proc", "/proc", "--dev", "/dev"]);
+    add(&["--proc", "/proc", "--dev", "/dev"], &[]);
     if masks_proc(host, policy) {
         for path in &host.proc_masks {
-            add(&["--ro-bind", "/dev/null", path]);
+            add(&["--ro-bind", "/dev/null"], &[path]);
         }
-        add(&["--ro-bind", "/proc/sys", "/proc/sys"]);
+        add(&["--ro-bind", "/proc/sys", "/proc/sys"], &[]);
     }
     words
 }
@@ -118,15 +126,15 @@ fn masks_proc(host: &HostView, policy: &IsolationPolicy) -> bool {
 }
 
 /// The in-memory directories of a policy.
-pub(super) fn in_memory(policy: &IsolationPolicy) -> Vec<String> {
+pub(super) fn in_memory(policy: &IsolationPolicy) -> Vec<Word> {
     let words = |tmpfs: &fleet_core::isolation::Tmpfs| {
         [
-            "--size".to_owned(),
-            tmpfs.size.to_string(),
-            "--perms".to_owned(),
-            format!("{:04o}", tmpfs.mode),
-            "--tmpfs".to_owned(),
-            tmpfs.destination.to_string(),
+            Word::Borrowed("--size"),
+            Word::Owned(tmpfs.size.to_string()),
+            Word::Borrowed("--perms"),
+            Word::Owned(format!("{:04o}", tmpfs.mode)),
+            Word::Borrowed("--tmpfs"),
+            Word::Owned(tmpfs.destination.to_string()),
         ]
     };
     policy.tmpfs.iter().flat_map(words).collect()
@@ -142,51 +150,55 @@ struct Line {
 }
 
 impl Line {
-    fn text<T: Into<String>>(&mut self, words: impl IntoIterator<Item = T>) {
-        self.words.extend(words.into_iter().map(PlanWord::text));
+    fn literals(&mut self, words: impl IntoIterator<Item = &'static str>) {
+        self.words.extend(words.into_iter().map(PlanWord::literal));
     }
 
-    fn descriptor(&mut self, flag: &str, request: DescriptorRequest) {
-        self.words.push(PlanWord::text(flag));
+    fn text(&mut self, word: &str) {
+        self.words.push(PlanWord::text(word));
+    }
+
+    fn descriptor(&mut self, flag: &'static str, request: DescriptorRequest) {
+        self.words.push(PlanWord::literal(flag));
         self.words.push(PlanWord::Descriptor(self.descriptors.len()));
         self.descriptors.push(request);
     }
 
     fn data(&mut self, path: &str, content: String) {
-        self.text(["--perms", "0644"]);
+        self.literals(["--perms", "0644"]);
         let label = path.to_owned();
         self.descriptor("--ro-bind-data", DescriptorRequest::Data { label, content });
-        self.text([path]);
+        self.text(path);
     }
 
     fn mount(&mut self, mount: &Mount, by_descriptor: bool) -> Result<(), PlanError> {
-        let source = mount.source.as_path().to_owned();
-        let prepared =
-            self.prepare.iter().position(|Preparation::MakeDir { path }| *path == source);
-        let known = mount.identity.zip(mount.kind);
-        let request = match (known, prepared) {
-            (Some((identity, file)), _) => {
-                DescriptorRequest::Source { path: source.clone(), identity, file }
-            }
-            (None, Some(index)) => DescriptorRequest::Prepared { index },
-            (None, None) if matches!(mount.origin, MountOrigin::SharedItem { .. }) => return Ok(()),
-            (None, None) => {
-                return Err(PlanError::MissingSource {
-                    source_path: source.into_string(),
-                    origin: origin_text(&mount.origin),
-                });
+        let source = mount.source.as_path();
+        let request = if let Some((identity, file)) = mount.identity.zip(mount.kind) {
+            DescriptorRequest::Source { path: source.to_owned(), identity, file }
+        } else {
+            let made = |Preparation::MakeDir { path }: &Preparation| path == source;
+            match self.prepare.iter().position(made) {
+                Some(index) => DescriptorRequest::Prepared { index },
+                None if matches!(mount.origin, MountOrigin::SharedItem { .. }) => return Ok(()),
+                None => {
+                    return Err(PlanError::MissingSource {
+                        source_path: source.to_string(),
+                        origin: origin_text(&mount.origin),
+                    });
+                }
             }
         };
         let writable = mount.mode == MountMode::ReadWrite;
         if by_descriptor {
             self.descriptor(if writable { "--bind-fd" } else { "--ro-bind-fd" }, request);
         } else {
-            self.text([if writable { "--bind" } else { "--ro-bind" }, source.as_str()]);
+            self.literals([if writable { "--bind" } else { "--ro-bind" }]);
+            self.text(source.as_str());
             if let DescriptorRequest::Source { path, identity, file } = request {
                 self.checks.push(SourceCheck { path, identity, file });
             }
         }
-        self.text([mount.destination.as_str()]);
+        self.text(mount.destination.as_str());
         Ok(())
     }
 }
@@ -202,19 +214,22 @@ pub(super) fn plan(
         .iter()
         .all(|flag| evidence.features.iter().any(|feature| feature == flag));
     let mut line = Line::default();
+    let mounts = policy.mounts.len();
+    line.words.reserve(FIXED_WORDS + 3 * mounts + command.argv.len());
+    line.descriptors.reserve(FIXED_DESCRIPTORS + if by_descriptor { mounts } else { 0 });
     for path in &policy.ephemeral_dirs {
         line.prepare.push(Preparation::MakeDir { path: path.clone() });
         line.cleanup.push(Cleanup::RemoveEmptyDir { path: path.clone() });
     }
 
-    line.text([evidence.program.as_str()]);
-    line.text(namespaces(policy));
+    line.text(&evidence.program);
+    line.literals(namespaces(policy));
     line.descriptor("--json-status-fd", DescriptorRequest::StatusPipe);
-    line.text(system_view(host, policy));
+    line.words.extend(system_view(host, policy).into_iter().map(PlanWord::Text));
     if policy.system == SystemView::Curated {
         generated_etc(&mut line, host, policy);
     }
-    line.text(in_memory(policy));
+    line.words.extend(in_memory(policy).into_iter().map(PlanWord::Text));
     if policy.system == SystemView::Full
         && policy.network == NetworkMode::Allow
         && let (Some(target), Some(content)) = (&host.resolv_conf_target, &host.resolv_conf)
@@ -224,13 +239,14 @@ pub(super) fn plan(
     for mount in &policy.mounts {
         line.mount(mount, by_descriptor)?;
     }
-    line.text(["--remount-ro", "/", "--chdir", command.cwd.as_str()]);
+    line.literals(["--remount-ro", "/", "--chdir"]);
+    line.text(command.cwd.as_str());
     for profile in seccomp::profiles(policy.nested_sandbox) {
         let profile = (*profile).to_owned();
         line.descriptor("--add-seccomp-fd", DescriptorRequest::SeccompFilter { profile });
     }
-    line.text(["--"]);
-    line.text(command.argv.iter().map(String::as_str));
+    line.literals(["--"]);
+    line.words.extend(command.argv.iter().map(PlanWord::text));
 
     Ok(LaunchPlan {
         backend: BackendName::Bubblewrap,

@@ -5,6 +5,7 @@
 use camino::Utf8Path;
 use fleet_core::isolation::IsolationPolicy;
 use fleet_core::port::{CommandSpec, Exec, Exit, ProbeEvidence, ProbeFailure};
+use std::borrow::Cow;
 
 use super::argv;
 use super::system::HostView;
@@ -67,8 +68,8 @@ async fn trial(
     policy: &IsolationPolicy,
 ) -> Result<(), ProbeFailure> {
     let mut args: Vec<String> = argv::namespaces(policy).into_iter().map(str::to_owned).collect();
-    args.extend(argv::system_view(host, policy));
-    args.extend(argv::in_memory(policy));
+    args.extend(argv::system_view(host, policy).into_iter().map(Cow::into_owned));
+    args.extend(argv::in_memory(policy).into_iter().map(Cow::into_owned));
     args.extend(["--remount-ro", "/"].map(str::to_owned));
     // The filter that matters most, through standard input: no other descriptor can be passed here.
     let filter = seccomp::profiles(policy.nested_sandbox)

@@ -52,7 +52,7 @@ pub(super) fn expected(plan: &LaunchPlan) -> Option<Expected> {
         .iter()
         .skip(1)
         .map(|word| match word {
-            PlanWord::Text(text) => text.clone(),
+            PlanWord::Text(text) => text.to_string(),
             PlanWord::Descriptor(index) => format!("\0{index}"),
         })
         .collect();

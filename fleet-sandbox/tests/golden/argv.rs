@@ -150,7 +150,7 @@ fn every_flag_is_in_the_table() {
         let words: Vec<String> = plan(&policy, true).argv[1..]
             .iter()
             .map(|word| match word {
-                PlanWord::Text(text) => text.clone(),
+                PlanWord::Text(text) => text.to_string(),
                 PlanWord::Descriptor(index) => index.to_string(),
             })
             .collect();

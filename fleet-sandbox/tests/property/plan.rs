@@ -76,7 +76,7 @@ proptest! {
     fn p14_every_bind_is_of_the_policy(mounts in vec(mount(), 0..6), by_descriptor: bool) {
         let (policy, plan) = plan(mounts, vec!["x".to_owned()], by_descriptor);
         let words: Vec<String> = plan.argv[1..].iter().map(|word| match word {
-            PlanWord::Text(text) => text.clone(),
+            PlanWord::Text(text) => text.to_string(),
             PlanWord::Descriptor(index) => format!("#{index}"),
         }).collect();
         let mut left = policy.mounts.clone();
