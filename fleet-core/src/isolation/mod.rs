@@ -7,6 +7,7 @@
 pub mod closure;
 pub mod forbidden;
 pub mod policy;
+mod quick_hash;
 pub mod report;
 pub mod resolve;
 pub mod select;

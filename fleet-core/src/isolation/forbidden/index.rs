@@ -1,9 +1,8 @@
 //! The entries arranged so that a candidate costs a few look-ups, however long the list is.
 
-use std::collections::HashMap;
-
 use super::{Cause, Entry, Exposure, OwnDirs, Question, Side, Tier};
 use crate::isolation::policy::MountMode;
+use crate::isolation::quick_hash::QuickMap;
 use crate::isolation::tiers::NamePattern;
 use crate::path::{LexicalPath, Relation};
 use crate::port::{FileIdentity, PathProbe, Resolved};
@@ -21,7 +20,7 @@ struct Slot {
 
 /// Slots by path. Holds every entry and every directory above one, so a walk from the root down may
 /// stop at the first path that is missing.
-type Paths = HashMap<Box<str>, Slot>;
+type Paths = QuickMap<Box<str>, Slot>;
 
 /// What is compared.
 pub(super) struct Candidate<'a> {
@@ -36,10 +35,10 @@ pub(super) struct Index {
     exact: Paths,
     /// Entries on file systems that ignore case, spelled in lower case.
     folded: Paths,
-    identities: HashMap<FileIdentity, Slot>,
+    identities: QuickMap<FileIdentity, Slot>,
     /// Entries that do not exist, by the nearest directory above that does, with the rest of the
     /// path: an alias of that directory must not let them be made and reached.
-    absent: HashMap<FileIdentity, Vec<(LexicalPath, usize)>>,
+    absent: QuickMap<FileIdentity, Vec<(LexicalPath, usize)>>,
 }
 
 impl Index {
@@ -252,7 +251,7 @@ impl<'a> Search<'a> {
         best
     }
 
-    fn by_identity(&self, identities: &HashMap<FileIdentity, Slot>) -> Option<Hit<'a>> {
+    fn by_identity(&self, identities: &QuickMap<FileIdentity, Slot>) -> Option<Hit<'a>> {
         let mut best = None;
         if let Some(slot) = self.candidate.identity.and_then(|own| identities.get(&own)) {
             best = better(best, self.pick(Exposure::Is, &slot.is));
@@ -276,7 +275,7 @@ impl<'a> Search<'a> {
 
     fn by_missing_part(
         &self,
-        absent: &HashMap<FileIdentity, Vec<(LexicalPath, usize)>>,
+        absent: &QuickMap<FileIdentity, Vec<(LexicalPath, usize)>>,
     ) -> Option<Hit<'a>> {
         if absent.is_empty() || self.candidate.identity.is_some() {
             return None;

@@ -1,17 +1,16 @@
 //! Where mounts may appear, and what happens when two want the same place.
 
-use std::collections::HashMap;
-
 use super::{Draft, Work, is_program_directory};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::isolation::policy::{MountMode, MountOrigin};
+use crate::isolation::quick_hash::QuickMap;
 use crate::isolation::tiers::PROTECTED_DESTINATIONS;
 use crate::path::{LexicalPath, Relation};
 
 /// Finds the mount that shows a path: numbers of drafts by destination.
 #[derive(Debug, Default)]
 pub(super) struct Cover {
-    by_destination: HashMap<String, usize>,
+    by_destination: QuickMap<String, usize>,
 }
 
 impl Cover {
