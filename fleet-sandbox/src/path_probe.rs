@@ -6,15 +6,16 @@ mod open;
 mod walk;
 
 use std::collections::HashMap;
+use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use camino::Utf8Path;
 use fleet_core::path::{LexicalPath, Relation};
 use fleet_core::port::{FileFacts, FileIdentity, FileKind, PathProbe, PathProbeError, Resolved};
-use rustix::fs::{self, Mode, OFlags};
+use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::procfs::mountinfo;
+use crate::procfs;
 
 pub(crate) use open::{Opened, open_exact};
 
@@ -28,9 +29,23 @@ pub struct OpenatProbe {
 #[derive(Debug, Default)]
 struct Cache {
     directories: HashMap<String, FileIdentity>,
+    /// Directories looked into lately, the latest first; see [`OpenatProbe::in_parent`].
+    parents: Vec<Parent>,
     mounts: Option<Vec<LexicalPath>>,
     ignores_case: HashMap<String, bool>,
 }
+
+/// A directory that was reached without links.
+#[derive(Debug)]
+struct Parent {
+    path: String,
+    fd: OwnedFd,
+    /// Of the directory itself and of all above it.
+    chain: Vec<FileIdentity>,
+}
+
+/// So many are kept open: enough for the directories of `PATH` and those of one role.
+const PARENTS: usize = 16;
 
 impl OpenatProbe {
     /// A probe that knows nothing yet.
@@ -44,7 +59,8 @@ impl OpenatProbe {
 
     /// Identities above an object that was reached without links.
     fn ancestors(&self, path: &LexicalPath) -> Result<Vec<FileIdentity>, PathProbeError> {
-        let mut cache = self.cache();
+        let mut guard = self.cache();
+        let cache = &mut *guard;
         let mut found = Vec::with_capacity(path.depth());
         for above in path.self_and_ancestors().skip(1) {
             if let Some(identity) = cache.directories.get(above) {
@@ -57,6 +73,42 @@ impl OpenatProbe {
             found.push(opened.facts.identity);
         }
         Ok(found)
+    }
+
+    /// One call for each of many paths in one directory: asks the directory that holds the path, kept
+    /// open since it was reached without links. `None` if that does not settle it: a link, an error.
+    ///
+    /// # Security
+    /// A directory exchanged for a link meanwhile is not noticed here, as with every identity that a
+    /// probe keeps. The launcher opens the whole path again and compares.
+    fn in_parent(&self, path: &LexicalPath) -> Option<Resolved> {
+        let (above, name) = path.as_str().rsplit_once('/').filter(|(_, name)| !name.is_empty())?;
+        let above = if above.is_empty() { "/" } else { above };
+        let mut cache = self.cache();
+        if let Some(at) = cache.parents.iter().position(|parent| parent.path == above) {
+            cache.parents[..=at].rotate_right(1);
+        } else {
+            drop(cache);
+            let opened = match open_exact(Utf8Path::new(above)) {
+                Ok(opened) if opened.facts.kind == FileKind::Directory => opened,
+                Err(Errno::NOENT) => return self.missing(path),
+                _ => return None,
+            };
+            let identity = opened.facts.identity;
+            self.cache().directories.insert(above.to_owned(), identity);
+            let ancestors = self.ancestors(path).ok()?;
+            cache = self.cache();
+            cache.parents.truncate(PARENTS - 1);
+            let parent = Parent { path: above.to_owned(), fd: opened.fd, chain: ancestors };
+            cache.parents.insert(0, parent);
+        }
+        let parent = cache.parents.first()?;
+        let object = match fs::statat(&parent.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Some(facts(&stat)?),
+            Err(Errno::NOENT) => None,
+            Err(_) => return None,
+        };
+        Some(Resolved { path: path.clone(), object, ancestors: parent.chain.clone() })
     }
 
     /// What a path is that was not found: no component before the first missing one is a link, or
@@ -86,6 +138,9 @@ impl OpenatProbe {
 
 impl PathProbe for OpenatProbe {
     fn resolve(&self, path: &LexicalPath) -> Result<Resolved, PathProbeError> {
+        if let Some(found) = self.in_parent(path) {
+            return Ok(found);
+        }
         match open_exact(path.as_path()) {
             Ok(opened) => {
                 if opened.facts.kind == FileKind::Directory {
@@ -108,13 +163,14 @@ impl PathProbe for OpenatProbe {
         if cache.mounts.is_none() {
             cache.mounts = Some(mount_points(directory)?);
         }
-        let below = cache
-            .mounts
+        let points = cache.mounts.as_deref().unwrap_or_default();
+        // What lies in a directory follows it at once.
+        let first = points.partition_point(|point| point <= directory);
+        let below: Vec<LexicalPath> = points[first..]
             .iter()
-            .flatten()
-            .filter(|point| point.relation(directory) == Relation::Inside)
+            .take_while(|point| point.relation(directory) == Relation::Inside)
             .cloned()
-            .collect::<Vec<_>>();
+            .collect();
         drop(cache);
         let mut found = Vec::with_capacity(below.len());
         for point in below {
@@ -206,14 +262,13 @@ fn mount_points(asked: &LexicalPath) -> Result<Vec<LexicalPath>, PathProbeError>
     let io = |detail: String| PathProbeError::Io { path: asked.to_string(), detail };
     let text = std::fs::read("/proc/self/mountinfo").map_err(|error| io(error.to_string()))?;
     let mut points = Vec::new();
-    for mount in mountinfo(&text) {
-        let point = std::str::from_utf8(&mount.point)
-            .ok()
-            .and_then(|point| LexicalPath::absolute(point).ok());
+    for mounted in procfs::mount_points(&text) {
+        let point =
+            std::str::from_utf8(&mounted).ok().and_then(|point| LexicalPath::absolute(point).ok());
         match point {
             Some(point) => points.push(point),
             // Fail closed only where it matters: a mount with an unusable name inside the question.
-            None if mount.point.starts_with(asked.as_str().as_bytes()) => {
+            None if mounted.starts_with(asked.as_str().as_bytes()) => {
                 return Err(io("a mount point inside it has an unusable name".to_owned()));
             }
             None => {}

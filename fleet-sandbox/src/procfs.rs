@@ -30,6 +30,15 @@ pub(crate) fn mountinfo(text: &[u8]) -> impl Iterator<Item = MountLine> + '_ {
     text.split(|byte| *byte == b'\n').filter_map(mount_line)
 }
 
+/// The mount points of a `mountinfo` file alone, unescaped; malformed lines are left out.
+pub(crate) fn mount_points(text: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
+    text.split(|byte| *byte == b'\n').filter_map(|line| {
+        let mut fields = line.split(|byte| *byte == b' ');
+        let point = fields.nth(4)?;
+        fields.find(|field| *field == b"-").map(|_| unescape(point))
+    })
+}
+
 fn mount_line(line: &[u8]) -> Option<MountLine> {
     let mut fields = line.split(|byte| *byte == b' ');
     let point = unescape(fields.nth(4)?);
