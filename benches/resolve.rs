@@ -1,5 +1,8 @@
-//! Resolves policies of 25 and 205 mounts against real directories. Every run asks the file system
-//! anew: nothing learned by one run is kept for the next.
+//! Resolves policies of 25 and 205 mounts against real directories.
+//!
+//! `resolve/N` uses one probe for all runs, as `config` does for all roles: every mount is looked at
+//! anew, but the mount table and the directories above are known. `resolve/N-alone` makes a probe for
+//! each run, as a launch does, and so reads the mount table each time.
 
 #![expect(clippy::expect_used, reason = "a benchmark may stop at the first surprise")]
 
@@ -77,10 +80,14 @@ fn resolve_policy(criterion: &mut Criterion) {
             launch_closure: &[],
             uid,
         };
-        let policy = resolve(&block, &context, &OpenatProbe::new()).expect("a policy");
+        let shared = OpenatProbe::new();
+        let policy = resolve(&block, &context, &shared).expect("a policy");
         assert_eq!(policy.mounts.len(), total);
         assert!(policy.mounts.iter().all(|mount| mount.identity.is_some()));
         group.bench_function(total.to_string(), |bencher| {
+            bencher.iter(|| resolve(&block, &context, &shared));
+        });
+        group.bench_function(format!("{total}-alone"), |bencher| {
             bencher.iter(|| resolve(&block, &context, &OpenatProbe::new()));
         });
     }
