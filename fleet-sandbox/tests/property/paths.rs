@@ -179,3 +179,36 @@ fn an_ordinary_file_system_tells_case_apart() {
     let (_dir, base) = tree();
     assert!(!OpenatProbe::new().ignores_case(&lexical(&base.join("none/yet"))));
 }
+
+#[test]
+fn what_a_probe_remembers_changes_no_answer() {
+    let (_dir, base) = tree();
+    let mut asked = Vec::new();
+    // More directories than a probe keeps open, asked for in turn.
+    for directory in 0..20 {
+        let directory = base.join(format!("d{directory}"));
+        std::fs::create_dir(&directory).expect("mkdir");
+        std::fs::write(directory.join("f"), "").expect("write");
+        symlink("f", directory.join("l")).expect("link");
+        symlink("/nonexistent/x", directory.join("dangling")).expect("link");
+        asked.push(directory);
+    }
+    symlink("d1", base.join("alias")).expect("link");
+    asked.push(base.join("alias"));
+    asked.push(base.join("missing"));
+    let probe = OpenatProbe::new();
+    for _ in 0..2 {
+        for name in ["", "f", "l", "dangling", "none", "none/below", "f/below"] {
+            for directory in &asked {
+                let path = if name.is_empty() { directory.clone() } else { directory.join(name) };
+                let path = lexical(&path);
+                let alone = OpenatProbe::new().resolve(&path);
+                assert_eq!(format!("{:?}", probe.resolve(&path)), format!("{alone:?}"), "{path}");
+            }
+        }
+    }
+    // What appears in a directory that is known is seen.
+    std::fs::write(base.join("d19/none"), "").expect("write");
+    let seen = probe.resolve(&lexical(&base.join("d19/none"))).expect("resolves");
+    assert!(seen.object.is_some());
+}
