@@ -14,7 +14,7 @@ use super::role_later::{merge_monitor, merge_worklog};
 use super::tree::{At, Entry, Node};
 use super::unavailable::not_built;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::harness::UNBUILT;
+use crate::harness::{Options, UNBUILT};
 use crate::id::{HarnessId, IdentityName, RoleName};
 use crate::isolation::{Backend, Resources};
 use crate::permissions::{Approval, Filesystem, Permissions, Unattended};
@@ -67,7 +67,15 @@ pub(super) fn resolve<'n>(
 
     let base = &defaults.keys;
     let default_options = if same { base.options } else { &[] };
-    let options = Effective::new(keys.options, default_options).check(&harness, field, cx);
+    let options = Effective::new(keys.options, default_options);
+    let options = match said_harness(&keys, field.node, defaults) {
+        // Reported already; whose options these are is not known.
+        SaidHarness::Unknown => Options::new(),
+        SaidHarness::Nothing if options.lacks_command(&harness, field, defaults.node, cx) => {
+            Options::new()
+        }
+        SaidHarness::Nothing | SaidHarness::Known => options.check(&harness, field, cx),
+    };
     let (model, chain) = models(&keys, same.then_some(base), field, cx);
     let isolation = keys.isolation.as_ref().or(base.isolation.as_ref()).cloned();
     let env = environment(std::mem::take(&mut keys.env), base);
@@ -135,6 +143,26 @@ pub(super) fn resolve<'n>(
         harness,
     };
     Some((role, spots(field, defaults, inherited)))
+}
+
+/// What a role and the defaults say of its harness.
+enum SaidHarness {
+    Nothing,
+    Known,
+    /// Something that was refused.
+    Unknown,
+}
+
+fn said_harness(keys: &RoleKeys<'_>, role: &Node, defaults: &Defaults<'_>) -> SaidHarness {
+    let written = |node: &Node| node.get("harness").is_some();
+    let said = |known: bool| if known { SaidHarness::Known } else { SaidHarness::Unknown };
+    if written(role) {
+        said(keys.harness.is_some())
+    } else if defaults.node.is_some_and(written) {
+        said(defaults.keys.harness.is_some())
+    } else {
+        SaidHarness::Nothing
+    }
 }
 
 /// The places of the role's own and inherited values.

@@ -26,6 +26,32 @@ impl<'n> Effective<'n> {
         Self(defaults.chain(own.iter().map(|entry| (&*entry.key, (entry, false)))).collect())
     }
 
+    /// Reports, once, options of `harness: command` where nobody wrote a harness; tells whether it did.
+    pub(super) fn lacks_command(
+        &self,
+        harness: &HarnessId,
+        role: &Field<'n, '_>,
+        defaults: Option<&'n Node>,
+        cx: &mut Cx<'_>,
+    ) -> bool {
+        let Some((_, inherited)) = self.0.get("argv") else { return false };
+        let top = Path::Top;
+        let (node, parent) = match defaults.filter(|_| *inherited) {
+            Some(node) => (node, Path::Key(&top, "defaults")),
+            None => (role.node, role.path),
+        };
+        let Some(block) = node.get(KEY) else { return false };
+        let field = Field { node: &block.value, at: block.at, path: Path::Key(&parent, KEY) };
+        let message = "`argv` belongs to `harness: command`, which is not written";
+        let place = cx.place(block.at);
+        field.report(cx, Code::MissingKey, message, |it| {
+            it.at(place).hint(format!(
+                "write `harness: command` beside it; without it the harness is `{harness}`"
+            ))
+        });
+        true
+    }
+
     /// Checks the options and gives them in JSON form.
     pub(super) fn check(
         &self,

@@ -57,6 +57,28 @@ fn e8_an_unknown_option_is_refused_at_load() {
 }
 
 #[test]
+fn options_of_a_harness_that_is_not_written_or_not_known_are_one_problem() {
+    let argv = "harness_options: {argv: [sh], resume_argv: [s3cr3t]}";
+    let line = role(argv).only();
+    names(
+        &line,
+        &[
+            "fleet.yaml:2:7: role 'A': harness_options: `argv` belongs to `harness: command`",
+            "write `harness: command`",
+        ],
+    );
+    assert!(!line.contains("s3cr3t"), "{line}");
+    let line = base(format!("defaults: {{{argv}}}\nroles: {{A: {{}}, B: {{}}}}")).only();
+    names(&line, &["fleet.yaml:1:12: defaults.harness_options: `argv` belongs to"]);
+
+    let line = role(&format!("harness: comand, {argv}")).only();
+    names(&line, &["role 'A': harness: is not a known harness", "did you mean `command`?"]);
+    let line =
+        base(format!("defaults: {{harness: comand, {argv}}}\nroles: {{A: {{}}, B: {{}}}}")).only();
+    names(&line, &["defaults.harness: is not a known harness", "did you mean `command`?"]);
+}
+
+#[test]
 fn e8_a_wrong_option_of_the_defaults_names_the_defaults() {
     let line = base("defaults:\n  harness: command\n  harness_options: {argv: [sh], foo: 1}\n")
         .drop_in("b.yaml", "roles: {A: {}, B: {}}")
