@@ -382,29 +382,26 @@ impl<'n, 'p> Field<'n, 'p> {
         let entries = self.entries(cx)?;
         for entry in entries {
             if names(table).all(|name| name != &*entry.key) {
-                self.unknown_key(cx, entry, names(table));
+                self.unknown_key(cx, entry, table);
             }
         }
         Some(Cursor { field: *self, entries, table })
     }
 
     /// Reports an entry whose key does not exist here.
-    pub(super) fn unknown_key<'a>(
-        &self,
-        cx: &mut Cx<'_>,
-        entry: &'n Entry,
-        allowed: impl Iterator<Item = &'a str> + Clone,
-    ) {
+    pub(super) fn unknown_key(&self, cx: &mut Cx<'_>, entry: &'n Entry, table: &'static [Key]) {
         if cx.sink.is_full() {
             cx.sink.leave_out_error();
             return;
         }
         let child = self.child(entry);
-        let hint = match nearest(&entry.key, allowed.clone()) {
-            Some(key) => Some(format!("did you mean `{key}`?")),
-            None => elsewhere(&entry.key),
-        };
-        let mut found = Diagnostic::error(Code::UnknownKey, "unknown key").allowed(allowed);
+        let hint = nested(&entry.key, table)
+            .map(|nested| format!("write `{nested}`"))
+            .or_else(|| {
+                nearest(&entry.key, names(table)).map(|key| format!("did you mean `{key}`?"))
+            })
+            .or_else(|| elsewhere(&entry.key));
+        let mut found = Diagnostic::error(Code::UnknownKey, "unknown key").allowed(names(table));
         found.hint = hint;
         let found = child.dress_at(cx, entry.at, found);
         cx.sink.push(found);
@@ -471,6 +468,19 @@ impl<'n, 'p> Field<'n, 'p> {
 
 /// The largest number of the file format: 2^53 - 1, which every JSON reader holds exactly.
 pub(super) const LARGEST: u64 = (1 << 53) - 1;
+
+/// A key such as `fs.read` written as blocks, if its first part is a block here.
+fn nested(key: &str, table: &'static [Key]) -> Option<String> {
+    let (first, rest) = key.split_once('.').filter(|(_, rest)| rest.len() <= 100)?;
+    let kind = &table.iter().find(|known| known.name == first)?.kind;
+    let Kind::Block(below) = kind else { return None };
+    let inner = nested(rest, below).unwrap_or_else(|| {
+        let list =
+            below.iter().any(|known| known.name == rest && matches!(known.kind, Kind::List(_)));
+        format!("{rest}: {}", if list { "[…]" } else { "…" })
+    });
+    Some(format!("{first}: {{{inner}}}"))
+}
 
 /// Where a misplaced key belongs.
 pub(super) fn elsewhere(key: &str) -> Option<String> {

@@ -208,7 +208,7 @@ fn drop_in_keys(tree: &Node, cx: &mut Cx<'_>) {
                 it.at(place).hint(format!("move `{}` to the base file", entry.key))
             });
         } else {
-            file.unknown_key(cx, entry, names(DROP_IN));
+            file.unknown_key(cx, entry, DROP_IN);
         }
     }
 }

@@ -86,6 +86,14 @@ fn e8_a_wrong_option_of_the_defaults_names_the_defaults() {
     names(&line, &["/home/op/fleet.yaml:3:33: defaults.harness_options.foo: "]);
 }
 
+#[rstest]
+#[case("isolation: {network: deny, fs.read: /x}", "isolation.fs.read", "`fs: {read: […]}`")]
+#[case("isolation.fs.write: [/x]", "isolation.fs.write", "`isolation: {fs: {write: […]}}`")]
+#[case("permissions.approval: ask", "permissions.approval", "`permissions: {approval: …}`")]
+fn a_key_with_dots_is_shown_as_blocks(#[case] keys: &str, #[case] key: &str, #[case] hint: &str) {
+    names(&role(keys).only(), &[&format!("{key}: unknown key"), &format!("; write {hint}")]);
+}
+
 #[test]
 fn e11_a_chain_begins_with_the_model_and_repeats_nothing() {
     let line = role("model: a, model_chain: [b, a]").only();
