@@ -189,6 +189,13 @@ impl Diagnostic {
         self
     }
 
+    /// With the kind of what was found, in words.
+    #[must_use]
+    pub fn found_kind(mut self, kind: &str) -> Self {
+        self.found = Some(kind.to_owned());
+        self
+    }
+
     /// With what is allowed.
     #[must_use]
     pub fn allowed<S: Into<String>>(mut self, allowed: impl IntoIterator<Item = S>) -> Self {

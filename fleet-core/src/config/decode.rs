@@ -158,15 +158,12 @@ impl<'n, 'p> Field<'n, 'p> {
         message: impl Into<String>,
         more: impl FnOnce(Diagnostic) -> Diagnostic,
     ) {
-        let found = self.found();
         let variable = match &self.node.value {
             Value::Scalar(scalar) => scalar.variable.as_deref(),
             _ => None,
         };
         self.report(cx, code, message, |mut diagnostic| {
-            if let Some(found) = found {
-                diagnostic = diagnostic.found(&found);
-            }
+            diagnostic = self.found(diagnostic);
             if let Some(variable) = variable {
                 diagnostic = diagnostic.hint(format!("the value comes from `${{{variable}}}`"));
             }
@@ -195,16 +192,17 @@ impl<'n, 'p> Field<'n, 'p> {
         diagnostic
     }
 
-    /// What was found, unless it may be a secret.
-    fn found(&self) -> Option<String> {
+    /// Adds what was found, unless it may be a secret.
+    fn found(&self, diagnostic: Diagnostic) -> Diagnostic {
         match &self.node.value {
-            Value::Bad => None,
-            Value::List(_) => Some("a list".to_owned()),
-            Value::Map(_) => Some("a mapping".to_owned()),
+            Value::Bad => diagnostic,
+            Value::List(_) => diagnostic.found_kind("a list"),
+            Value::Map(_) => diagnostic.found_kind("a mapping"),
             Value::Scalar(scalar) => {
                 let secret =
                     self.path.is_secret() || scalar.variable.as_deref().is_some_and(is_secret_key);
-                (!secret).then(|| scalar.text.chars().take(80).collect())
+                let shown = || scalar.text.chars().take(80).collect::<String>();
+                if secret { diagnostic } else { diagnostic.found(&shown()) }
             }
         }
     }
@@ -215,8 +213,14 @@ impl<'n, 'p> Field<'n, 'p> {
             Value::Bad => {}
             _ if self.node.is_null() => {
                 let message = format!("is empty, {expected} is expected");
+                let tilde =
+                    matches!(&self.node.value, Value::Scalar(scalar) if &*scalar.text == "~");
                 self.report(cx, Code::WrongType, message, |it| {
-                    it.hint("write a value or leave the key out")
+                    it.hint(if tilde {
+                        "`~` alone is YAML for nothing: write `~/`, or quote it"
+                    } else {
+                        "write a value or leave the key out"
+                    })
                 });
             }
             _ => self.reject(cx, Code::WrongType, format!("must be {expected}"), |it| it),
@@ -322,7 +326,14 @@ impl<'n, 'p> Field<'n, 'p> {
                 return None;
             }
             let expected = format!("one of {}", words.join(", "));
-            self.wrong_type(cx, &expected);
+            match self.only_word_inside(words) {
+                Some(instead) => {
+                    self.reject(cx, Code::WrongType, format!("must be {expected}"), |it| {
+                        it.hint(format!("write `{instead}`"))
+                    });
+                }
+                None => self.wrong_type(cx, &expected),
+            }
             return None;
         };
         let value = from_word(text);
@@ -336,6 +347,19 @@ impl<'n, 'p> Field<'n, 'p> {
             });
         }
         value
+    }
+
+    /// `KEY: WORD`, where a mapping or a list holds one value and that is one of these words.
+    fn only_word_inside(&self, words: &[&'static str]) -> Option<String> {
+        let Path::Key(_, key) = self.path else { return None };
+        let inner = match &self.node.value {
+            Value::Map(entries) if entries.len() == 1 => &entries[0].value,
+            Value::List(items) if items.len() == 1 => &items[0],
+            _ => return None,
+        };
+        let Value::Scalar(scalar) = &inner.value else { return None };
+        let Core::Text(text) = scalar.core() else { return None };
+        words.iter().find(|word| **word == text).map(|word| format!("{key}: {word}"))
     }
 
     /// The items of a list.

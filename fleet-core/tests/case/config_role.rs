@@ -94,6 +94,25 @@ fn a_key_with_dots_is_shown_as_blocks(#[case] keys: &str, #[case] key: &str, #[c
     names(&role(keys).only(), &[&format!("{key}: unknown key"), &format!("; write {hint}")]);
 }
 
+#[rstest]
+#[case("cwd: ~", "cwd: is empty, a text is expected; `~` alone is YAML for nothing: write `~/`")]
+#[case("cwd: null", "cwd: is empty, a text is expected; write a value or leave the key out")]
+#[case("cwd: {a: b}", "cwd: must be a text (got a mapping)")]
+#[case("cwd: [b]", "cwd: must be a text (got a list)")]
+#[case(
+    "isolation: {network: {mode: deny}}",
+    "isolation.network: must be one of broker, deny, allow, allowlist (got a mapping); write `network: deny`"
+)]
+#[case("isolation: {network: {deny: 1}}", "allowlist (got a mapping)")]
+#[case("session: [tmux]", "session: must be one of tmux, acp (got a list); write `session: tmux`")]
+#[case(
+    "harness: command, harness_options: {argv: sh -c x}",
+    "harness_options.argv: must be a list of texts, for example `argv: [sh, -c,"
+)]
+fn a_value_of_another_type_says_what_to_write(#[case] keys: &str, #[case] part: &str) {
+    names(&role(keys).only(), &[part]);
+}
+
 #[test]
 fn e11_a_chain_begins_with_the_model_and_repeats_nothing() {
     let line = role("model: a, model_chain: [b, a]").only();

@@ -65,7 +65,12 @@ fn problem(path: &str, message: &str) -> OptionProblem {
 fn texts(options: &Options, key: &str, problems: &mut Vec<OptionProblem>) -> Option<Vec<String>> {
     let value = options.get(key)?;
     let Some(items) = value.as_array().filter(|items| !items.is_empty()) else {
-        problems.push(problem(key, "must be a non-empty list of texts"));
+        let example = if key.ends_with("argv") { "[sh, -c, 'exec sleep 5']" } else { "['text']" };
+        let message = match value.is_array() {
+            true => "must be a non-empty list of texts".to_owned(),
+            false => format!("must be a list of texts, for example `{key}: {example}`"),
+        };
+        problems.push(problem(key, &message));
         return None;
     };
     let mut list = Vec::new();
