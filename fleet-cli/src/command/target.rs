@@ -8,7 +8,7 @@ use fleet_core::status::RoleState;
 use crate::app::App;
 use crate::error::{CliError, ErrorKind};
 use crate::fleet::FleetFiles;
-use crate::ui::print_error;
+use crate::ui::{print_diagnostic, print_error};
 
 /// What is known of the fleet where a broken file must not hide what runs.
 #[derive(Debug)]
@@ -34,7 +34,13 @@ impl Reachable {
     /// Says what is wrong with the fleet file, if anything; tells whether it was.
     pub fn complain(&self, app: &App) -> bool {
         if let Some(error) = &self.broken {
-            print_error(&app.printer, error);
+            // Not as an error: what was asked is done all the same.
+            for diagnostic in error.diagnostics() {
+                print_diagnostic(&app.printer, diagnostic);
+            }
+            if error.diagnostics().is_empty() {
+                print_error(&app.printer, error);
+            }
             app.printer.note("showing what is known from the state directory");
         }
         self.broken.is_some()

@@ -11,12 +11,18 @@ pub fn print_diagnostic(printer: &Printer, diagnostic: &Diagnostic) {
     }
 }
 
-/// An error with its causes and what to do about it.
+/// An error with its causes and what to do about it. Problems of the fleet files speak for themselves.
 pub fn print_error(printer: &Printer, error: &CliError) {
-    for diagnostic in error.diagnostics() {
+    let diagnostics = error.diagnostics();
+    for diagnostic in diagnostics {
         print_diagnostic(printer, diagnostic);
     }
-    printer.error(error.message());
+    let errors = diagnostics.iter().filter(|it| it.severity == Severity::Error).count();
+    match errors {
+        0 => printer.error(error.message()),
+        1 => {}
+        _ => printer.note(format!("{errors} errors; nothing was touched")),
+    }
     for hint in &error.hints {
         printer.hint(hint);
     }

@@ -136,6 +136,24 @@ fn f17_all_roles_are_checked_before_any_is_started() {
     assert!(!env.path(".ours-fleet").exists(), "nothing was touched");
 }
 
+#[rstest]
+#[case("up")]
+#[case("config")]
+#[case("status")]
+fn a_file_that_does_not_load_is_one_error_line_per_error(#[case] verb: &str) {
+    let env = TestEnvironment::with_fleet(&format!("{ONE}    harnes: command\n"));
+    let out = env.run([verb]).expect(1);
+    let line = out.stderr.lines().next().expect("a line");
+    assert!(line.starts_with("error: ") && line.contains("fleet.yaml:5:5"), "{line}");
+    assert_eq!(out.stderr.matches("error").count(), 1, "{}", out.stderr);
+
+    env.write("fleet.yaml", &format!("{ONE}    harnes: command\n    modl: x\n"));
+    let out = env.run([verb]).expect(1);
+    assert_eq!(out.stderr.matches("error: ").count(), 2, "{}", out.stderr);
+    let summary = out.stderr.contains("\n2 errors; nothing was touched\n");
+    assert_eq!(summary, verb != "status", "{}", out.stderr);
+}
+
 #[test]
 fn f21_the_configuration_is_named_before_or_after_the_command() {
     let env = TestEnvironment::new();
