@@ -21,7 +21,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 /// Prints the end of the log and, on request, what follows.
 ///
 /// # Errors
-/// The role does not exist, or its log cannot be read.
+/// The role does not exist, the fleet does not load, or its log cannot be read.
 pub async fn run(app: &App, args: &args::Logs) -> Result<ExitStatus, CliError> {
     Reachable::read(app).check(app, &args.name)?;
     let path = app.runtime.trees(&args.name).runner_log();

@@ -49,8 +49,8 @@ impl Reachable {
     /// Checks that a role is configured, or has state of an earlier configuration.
     ///
     /// # Errors
-    /// It is neither.
-    pub fn check(&self, app: &App, name: &RoleName) -> Result<(), CliError> {
+    /// It is neither. Where the fleet does not load, that is the error: the role may be in it.
+    pub fn check(&mut self, app: &App, name: &RoleName) -> Result<(), CliError> {
         if self.fleet.roles.contains_key(name) {
             return Ok(());
         }
@@ -58,23 +58,20 @@ impl Reachable {
         if app.runtime.ports.store.list(&control)?.is_some() {
             return Ok(());
         }
-        FleetFiles::find(&self.fleet, name).map(|_| ())
+        match self.broken.take() {
+            Some(broken) => Err(broken),
+            None => FleetFiles::find(&self.fleet, name).map(|_| ()),
+        }
     }
 }
 
 /// Looks at one role that must exist.
 ///
 /// # Errors
-/// No such role.
+/// No such role, or the fleet does not load.
 pub async fn view(app: &App, name: &RoleName) -> Result<RoleView, CliError> {
-    let known = Reachable::read(app);
-    let checked = known.check(app, name);
-    if checked.is_err()
-        && let Some(broken) = known.broken
-    {
-        return Err(broken);
-    }
-    checked?;
+    let mut known = Reachable::read(app);
+    known.check(app, name)?;
     Ok(observe::role(&app.runtime, Some(&known.fleet), name).await)
 }
 

@@ -154,6 +154,20 @@ fn a_file_that_does_not_load_is_one_error_line_per_error(#[case] verb: &str) {
     assert_eq!(summary, verb != "status", "{}", out.stderr);
 }
 
+#[rstest]
+#[case(&["logs", "Zod"])]
+#[case(&["status", "Zod"])]
+#[case(&["down", "Zod"])]
+#[case(&["down"])]
+fn a_file_that_does_not_load_is_not_a_fleet_without_roles(#[case] args: &[&str]) {
+    let env = TestEnvironment::with_fleet(&format!("{ONE}    harnes: command\n"));
+    let out = env.run(args).expect(1);
+    assert!(out.stderr.contains("fleet.yaml:5:5"), "{}", out.stderr);
+    assert!(!out.all().contains("no roles are configured"), "{}", out.all());
+    let out = env.run(args.iter().copied().chain(["--json"])).expect(1);
+    assert_eq!(out.json()["error"]["kind"], "config");
+}
+
 #[test]
 fn f21_the_configuration_is_named_before_or_after_the_command() {
     let env = TestEnvironment::new();
