@@ -48,7 +48,8 @@ fn print_fleet(app: &App, files: &FleetFiles, fleet: &Fleet, roles: &[ResolvedRo
         out.line(format!("launches at least {} ms apart", fleet.start_stagger_ms));
     }
     let mut notes = Table::plain();
-    for key in &fleet.unavailable {
+    // Defaults that nobody wrote are in the JSON form only.
+    for key in fleet.unavailable.iter().filter(|key| key.place.is_some()) {
         notes.row(["note: ".to_owned() + &unavailable_line(key)]);
     }
     notes.print(out, "");

@@ -75,6 +75,20 @@ fn f13_secrets_are_hidden_in_the_text_as_well() {
 }
 
 #[test]
+fn notes_are_about_what_was_written() {
+    let role = "roles:\n  A:\n    harness: command\n    harness_options: { argv: [cat] }\n";
+    let env = TestEnvironment::with_fleet(role);
+    let out = env.run(["config"]).expect(0);
+    assert!(!out.all().contains("note"), "{}", out.all());
+    let listed = env.run(["config", "--json"]).expect(0).json()["unavailable"].clone();
+    assert!(listed.to_string().contains("monitor"), "{listed}");
+    env.write("fleet.yaml", &format!("tasks: {{}}\n{role}"));
+    let out = env.run(["config"]).expect(0);
+    let note = out.stdout.lines().find(|line| line.starts_with("note: "));
+    assert!(note.is_some_and(|note| note.contains("`tasks`")), "{}", out.all());
+}
+
+#[test]
 fn f18_a_missing_briefing_file_is_found_before_any_start() {
     let env = TestEnvironment::with_fleet(
         "roles:\n  A:\n    harness: command\n    briefing_file: /nowhere/briefing.md\n    harness_options: { argv: [cat] }\n",
