@@ -2,7 +2,7 @@
 
 use fleet_adapters::runner::observe::{self, RoleView};
 use fleet_core::id::{RoleName, Timestamp};
-use fleet_core::isolation::EnforcementLevel;
+use fleet_core::isolation::{EnforcementLevel, EnforcementRow};
 use fleet_core::status::{RoleState, Status};
 use serde_json::json;
 
@@ -62,6 +62,9 @@ fn print(app: &App, view: &RoleView) {
         None => view.observed.state.as_str().to_owned(),
     };
     table.toned([("state", Tone::Plain), (state.as_str(), state_tone(view.observed.state))]);
+    if view.status.is_none() && view.configured && !live {
+        table.row(["never started", &format!("`ours-fleet up {}` starts it", view.name)]);
+    }
     if let Some(status) = &view.status {
         if live {
             facts(&mut table, status, now);
@@ -154,6 +157,10 @@ fn enforcement(out: &Printer, view: &RoleView) {
     if view.enforcement.is_empty() {
         return;
     }
+    if saw_nothing(&view.enforcement) {
+        out.line(format!("  observed: nothing: {}", EnforcementRow::ENDED_EARLY));
+        return;
+    }
     out.line("  observed:");
     let mut rows = Table::plain();
     for row in &view.enforcement {
@@ -169,5 +176,34 @@ fn enforcement(out: &Printer, view: &RoleView) {
         view.enforcement.iter().filter(|row| row.level != EnforcementLevel::Enforced).count();
     if weak > 0 {
         out.line(format!("  {weak} of {} do not fully hold", view.enforcement.len()));
+    }
+}
+
+/// Whether the command ended before any row could be looked at.
+fn saw_nothing(rows: &[EnforcementRow]) -> bool {
+    rows.iter().all(|row| {
+        row.level == EnforcementLevel::Missing && row.evidence == EnforcementRow::ENDED_EARLY
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use fleet_core::isolation::Item;
+
+    use super::*;
+
+    #[test]
+    fn rows_are_left_out_only_if_nothing_was_seen() {
+        let row = |level, evidence: &str| EnforcementRow {
+            item: Item::Network,
+            asked: "deny".to_owned(),
+            level,
+            evidence: evidence.to_owned(),
+        };
+        let ended =
+            row(EnforcementLevel::Missing, "the command ended before it could be looked at");
+        assert!(saw_nothing(&[ended.clone(), ended.clone()]));
+        assert!(!saw_nothing(&[ended.clone(), row(EnforcementLevel::Missing, "the host's")]));
+        assert!(!saw_nothing(&[ended, row(EnforcementLevel::Enforced, "its own")]));
     }
 }

@@ -91,6 +91,12 @@ fn f07_f09_a_stopped_role_says_so_and_how_to_start_it(#[case] args: &[&str]) {
     assert!(out.stderr.contains("`ours-fleet up Zod`"), "{}", out.stderr);
 }
 
+#[test]
+fn status_of_a_role_that_was_never_started_says_so() {
+    let out = TestEnvironment::with_fleet(ONE).run(["status", "Zod"]).expect(0);
+    assert!(out.stdout.contains("never started  `ours-fleet up Zod`"), "{}", out.stdout);
+}
+
 #[rstest]
 #[case(&["send", "Zod"])]
 #[case(&["send", "Zod", ""])]

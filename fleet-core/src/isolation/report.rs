@@ -93,3 +93,8 @@ pub struct EnforcementRow {
     /// For a promise: by what means. For an observation: what was seen.
     pub evidence: String,
 }
+
+impl EnforcementRow {
+    /// The evidence where there was nothing left to look at.
+    pub const ENDED_EARLY: &str = "the command ended before it could be looked at";
+}

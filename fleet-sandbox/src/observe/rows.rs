@@ -31,7 +31,7 @@ pub fn rows(plan: &LaunchPlan, seen: Option<&Facts>) -> Vec<EnforcementRow> {
             let (level, evidence) = match (promised.level, seen, &wanted) {
                 // What is not promised cannot be observed either.
                 (EnforcementLevel::Missing, ..) => (promised.level, promised.evidence.clone()),
-                (_, None, _) => fails("the command ended before it could be looked at"),
+                (_, None, _) => fails(EnforcementRow::ENDED_EARLY),
                 (_, Some(facts), Some(wanted)) => judge(promised.item, wanted, facts),
                 (_, Some(facts), None) => judge_bare(promised, facts),
             };
