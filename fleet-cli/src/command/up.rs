@@ -60,9 +60,17 @@ pub async fn run(app: &App, args: &args::Up) -> Result<ExitStatus, CliError> {
             app.printer.error(format!("{}: not started: {reason}", role.name));
         }
     }
-    let starts = startable
-        .iter()
-        .any(|role| !matches!(role.action, Action::Unchanged | Action::RestartNeeded));
+    let starting =
+        |role: &&PlannedRole| !matches!(role.action, Action::Unchanged | Action::RestartNeeded);
+    let starts = startable.iter().any(|role| starting(&role));
+    for role in startable.iter().filter(starting) {
+        if fleet.roles.get(&role.name).is_some_and(|role| role.isolation.is_none()) {
+            app.printer.note(format!(
+                "note: {} has no `isolation`: it runs with all rights of user {}",
+                role.name, app.runtime.world.user
+            ));
+        }
+    }
     if starts && app.settings.supervisor == SupervisorChoice::Auto {
         app.printer.note(format!("note: no service manager in this build: {}", init::NONE_MEANS));
     }

@@ -26,11 +26,16 @@ fn f20_up_leaves_consoles_that_stay() {
     env.set("OURS_FLEET_SUPERVISOR", "none");
     let out = env.run(["up"]).expect(0);
     assert_eq!(out.stdout, "A: running (fresh)\nB: running (fresh)\n");
+    for role in ["A", "B"] {
+        let note = format!("note: {role} has no `isolation`: it runs with all rights of user ");
+        assert_eq!(out.stderr.matches(&note).count(), 1, "{}", out.stderr);
+    }
     screen(&env, "A", "ready-A");
     screen(&env, "B", "ready-B");
     let pids = (env.pids("A"), env.pids("B"));
     // A second `up` changes nothing.
-    env.run(["up"]).expect(0);
+    let again = env.run(["up"]).expect(0);
+    assert!(!again.stderr.contains("isolation"), "{}", again.stderr);
     assert_eq!((env.pids("A"), env.pids("B")), pids);
     let names = env.run(["ls", "--json"]).expect(0).json();
     assert_eq!(names["roles"].as_array().map(Vec::len), Some(2));
