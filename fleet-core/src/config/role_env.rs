@@ -9,8 +9,8 @@ use super::role_keys::Written;
 use crate::diagnostic::Code;
 use crate::redact::Redacted;
 
-/// Set by fleet; nobody else may.
-const RESERVED: &[&str] = &["OURS_AUTOSTART", "OURS_BIND_IDENTITY"];
+/// Set by fleet; nobody else may. `IS_SANDBOX` lifts a guard of Claude, so that it must be true.
+const RESERVED: &[&str] = &["IS_SANDBOX", "OURS_AUTOSTART", "OURS_BIND_IDENTITY"];
 const RESERVED_PREFIX: &str = "OURS_FLEET_";
 
 /// Variables that make a program run other code: they would act on the wrapper outside the sandbox.

@@ -146,6 +146,8 @@ fn e12_an_owner_channel_needs_acp() {
 #[case("env: {'TOKEN=s3cr3t': x}", "env.TOKEN: is not the name")]
 #[case("env: {OURS_FLEET_HOME: s3cr3t}", "env.OURS_FLEET_HOME")]
 #[case("env: {OURS_AUTOSTART: s3cr3t}", "env.OURS_AUTOSTART")]
+#[case("env: {IS_SANDBOX: s3cr3t}", "env.IS_SANDBOX: `IS_SANDBOX` is set by ours-fleet")]
+#[case("env_pass: [IS_SANDBOX]", "env_pass[0]: `IS_SANDBOX` is set by ours-fleet")]
 #[case("env: {X: [s3cr3t]}", "env.X: must be a text")]
 #[case("env: {X: {a: s3cr3t}}", "env.X: must be a text")]
 #[case("env: {X: null}", "env.X: is empty")]
