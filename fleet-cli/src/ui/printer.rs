@@ -84,7 +84,7 @@ impl Tone {
 pub fn printable(text: &str) -> Cow<'_, str> {
     let steers = |c: char| {
         (c.is_control() && c != '\n' && c != '\t')
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     // Nearly all texts are plain ASCII, which is told by its bytes.
     let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
@@ -302,6 +302,7 @@ mod tests {
     #[test]
     fn text_cannot_steer_the_terminal() {
         assert_eq!(printable("a\tb\n"), "a\tb\n");
+        assert_eq!(printable("a\u{61c}b"), "a\\u{61c}b");
         assert_eq!(printable("\x1b[2Jx\r\u{202e}y"), "\\u{1b}[2Jx\\u{d}\\u{202e}y");
     }
 }
