@@ -66,9 +66,10 @@ fn texts(options: &Options, key: &str, problems: &mut Vec<OptionProblem>) -> Opt
     let value = options.get(key)?;
     let Some(items) = value.as_array().filter(|items| !items.is_empty()) else {
         let example = if key.ends_with("argv") { "[sh, -c, 'exec sleep 5']" } else { "['text']" };
-        let message = match value.is_array() {
-            true => "must be a non-empty list of texts".to_owned(),
-            false => format!("must be a list of texts, for example `{key}: {example}`"),
+        let message = if value.is_array() {
+            "must be a non-empty list of texts".to_owned()
+        } else {
+            format!("must be a list of texts, for example `{key}: {example}`")
         };
         problems.push(problem(key, &message));
         return None;
