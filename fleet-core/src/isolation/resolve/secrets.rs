@@ -1,5 +1,7 @@
 //! `isolation.secrets` (01 §2.4): one read-only mount each, at a place that leaves no trace.
 
+use std::collections::HashSet;
+
 use super::destinations::{Cover, refusal};
 use super::{Draft, Work, tmpfs};
 use crate::diagnostic::{Code, Diagnostic};
@@ -17,8 +19,16 @@ impl Work<'_> {
         // Secrets are judged against the other mounts, not against each other: else their order
         // would matter.
         let others = self.drafts.len();
+        let places: HashSet<&str> =
+            self.block.secrets.iter().map(|entry| entry.to.as_str()).collect();
         for (index, entry) in self.block.secrets.iter().enumerate() {
             let origin = MountOrigin::Secret { index };
+            if let Some(around) = around(entry.to.as_str(), &places) {
+                let message = format!("`{}` lies inside another secret, `{around}`", entry.to);
+                let problem = Diagnostic::error(Code::Conflict, message).path(origin.key());
+                self.problems.push(problem.hint("put them beside each other"));
+                continue;
+            }
             let written = entry.from.as_str();
             let Some(resolved) = self.look(written, &entry.from, &origin) else { continue };
             if let Some(problem) = unfit(entry, &resolved) {
@@ -144,6 +154,12 @@ impl Work<'_> {
             ));
         }
     }
+}
+
+/// The directory above a path that is one of these places, nearest first.
+fn around<'p>(path: &'p str, places: &HashSet<&str>) -> Option<&'p str> {
+    let above = path.match_indices('/').rev().map(|(end, _)| &path[..end]);
+    above.into_iter().find(|above| places.contains(above))
 }
 
 fn strictly_inside(path: &LexicalPath, directory: &str) -> bool {

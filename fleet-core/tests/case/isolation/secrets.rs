@@ -25,6 +25,21 @@ fn go_below_run_secrets_or_tmp() {
 }
 
 #[test]
+fn do_not_go_inside_each_other() {
+    let (outer, inner) = ("/run/secrets/a", "/run/secrets/a/b/c");
+    for (first, second) in [(outer, inner), (inner, outer)] {
+        let problem = refusal(|s| {
+            no(s.secret("/home/u/notes.txt", first).secret("/home/u/notes.txt", second));
+        });
+        let named = format!("`{inner}` lies inside another secret, `{outer}`");
+        assert!(problem.message.contains(&named), "{problem}");
+    }
+    accepted(|s| {
+        s.secret("/home/u/notes.txt", outer).secret("/home/u/notes.txt", "/run/secrets/ab");
+    });
+}
+
+#[test]
 fn go_over_what_exists_in_a_read_only_mount() {
     let base = |s: &mut Scene| {
         s.tree.file("/opt/tools/cfg", "old");
