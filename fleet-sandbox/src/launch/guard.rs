@@ -298,17 +298,21 @@ impl<'a> Guard<'a> {
         if !self.observed {
             self.write_observation(None);
         }
-        leave_nothing_behind().await;
+        leave_nothing_behind(&mut self.signals.child).await;
         self.ended
     }
 }
 
 /// Whatever the command started ends with it, sandboxed or not. Orphans are adopted, so without a
 /// child there is nothing below; only otherwise all processes of the host are looked through.
-async fn leave_nothing_behind() {
+async fn leave_nothing_behind(child: &mut Stream) {
     let until = Instant::now() + LAST;
     while has_children() && !kill_descendants().is_empty() && Instant::now() < until {
-        sleep(Duration::from_millis(5)).await;
+        // A sandbox needs a moment to be taken down; the end of its first process is reported.
+        tokio::select! {
+            _ = child.recv() => {}
+            () = sleep(Duration::from_millis(5)) => {}
+        }
     }
 }
 
