@@ -321,10 +321,11 @@ async fn start_one(
         Action::Create | Action::Start | Action::Release | Action::Recover => {}
     }
     let slot = slots.acquire().await;
+    let before = living_status(runtime, &role.name);
     let begun = begin(runtime, role, config).await;
     drop(slot);
     match begun {
-        Ok(()) => wait_for_start(runtime, &role.name).await,
+        Ok(()) => wait_for_start(runtime, &role.name, before.as_ref()).await,
         Err(detail) => Outcome::Failed { detail },
     }
 }
@@ -336,10 +337,9 @@ async fn begin(
     config: Option<Utf8PathBuf>,
 ) -> Result<(), String> {
     let service = Service { role: role.name.clone(), config };
-    if role.action == Action::Release
-        && runtime.ports.supervisor.liveness(&service).await.state == RunState::Running
-    {
-        return release(runtime, &role.name).await;
+    if runtime.ports.supervisor.liveness(&service).await.state == RunState::Running {
+        // Its runner lives: it is asked over its socket once it waits, see `wait_for_start`.
+        return Ok(());
     }
     if role.action == Action::Recover {
         end_orphan(runtime, &role.name).await?;
@@ -376,8 +376,23 @@ async fn release(runtime: &Runtime, role: &RoleName) -> Result<(), String> {
     Ok(())
 }
 
-async fn wait_for_start(runtime: &Runtime, role: &RoleName) -> Outcome {
+/// The status that a living runner published last.
+fn living_status(runtime: &Runtime, role: &RoleName) -> Option<Status> {
+    observe::published(&*runtime.ports.store, &runtime.trees(role))
+        .filter(|status| runtime.ports.processes.is_alive(&status.runner.process).unwrap_or(false))
+}
+
+/// Waits until the runner says how the start went. A runner that lived `before` and waits for its next
+/// attempt, or is held down, is asked to make that attempt now: what it said of the one before is not
+/// the answer.
+async fn wait_for_start(runtime: &Runtime, role: &RoleName, before: Option<&Status>) -> Outcome {
     let trees = runtime.trees(role);
+    let is_old = |status: &Status| {
+        before.is_some_and(|before| {
+            before.runner.process == status.runner.process && before.attempt == status.attempt
+        })
+    };
+    let mut released = false;
     let begun = runtime.ports.clock.monotonic();
     let mut last: Option<Status> = None;
     let mut pause = LOOK_AGAIN;
@@ -392,6 +407,12 @@ async fn wait_for_start(runtime: &Runtime, role: &RoleName) -> Outcome {
                 // A status that could not be written any more must not vouch for a dead console.
                 RoleState::Running if observe::console(runtime, status) == RunState::Stopped => {}
                 RoleState::Running => return started(status),
+                RoleState::BackingOff | RoleState::HeldDown if is_old(status) => {
+                    if !released && let Err(detail) = release(runtime, role).await {
+                        return Outcome::Failed { detail };
+                    }
+                    released = true;
+                }
                 RoleState::BackingOff | RoleState::HeldDown => return not_started(status),
                 RoleState::Starting | RoleState::Stopped | RoleState::Unknown => {
                     last = Some(status.clone());
