@@ -46,11 +46,10 @@ fn a6_secrets_are_in_no_command_line_and_no_file() {
         .stdin(std::process::Stdio::piped())
         .spawn()
         .expect("sh");
-    let lines = command_lines();
-    assert!(
-        lines.contains(&format!("{CANARY}-control")),
-        "the look at command lines proves nothing"
-    );
+    // A process that has just been made has no command line for a moment.
+    wait_for("the look at command lines finds the control", || {
+        command_lines().contains(&format!("{CANARY}-control")).then_some(())
+    });
     drop(control.stdin.take());
     control.wait().expect("ends");
 
