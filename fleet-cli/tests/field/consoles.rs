@@ -124,3 +124,30 @@ fn what_the_shell_left_open_lives_on_nowhere() {
         }
     }
 }
+
+/// In a container that a shell was put into, the leader of its session is outside of the PID
+/// namespace, and so has no number there.
+#[test]
+fn a4_a_fleet_starts_where_the_leader_of_the_session_is_outside_of_the_pid_namespace() {
+    needs!("tmux", "unshare");
+    let env = TestEnvironment::with_fleet(TWO);
+    let binary = env.command();
+    let mut args = vec!["--pid", "--fork", "--kill-child", "--mount-proc"];
+    if !rustix::process::geteuid().is_root() {
+        args.push("--map-root-user");
+    }
+    let script = "\"$1\" up && \"$1\" status Rev --json && \"$1\" down";
+    let output = Command::new("unshare")
+        .args(args)
+        .args(["sh", "-c", script, "sh"])
+        .arg(binary.get_program())
+        .env_clear()
+        .envs(binary.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .current_dir(env.home())
+        .output()
+        .expect("unshare runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}\n{errors}");
+    assert!(said.contains("\"state\": \"running\""), "{said}\n{errors}");
+}
