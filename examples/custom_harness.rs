@@ -2,18 +2,20 @@
 //!
 //! `aide` takes its model as an option and reads the briefing from a file named in its arguments.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use camino::Utf8PathBuf;
-use fleet_core::config::{ConfigSources, LoadOptions, Role, SourceText, YamlMode, load};
+use fleet_core::config::{ConfigSources, LoadOptions, SourceText, YamlMode, load};
 use fleet_core::harness::{
-    ExitPolicy, Harness, HarnessLaunch, Harnesses, LaunchDirs, OptionProblem, Options, ScreenTexts,
-    StartMode,
+    ExitPolicy, Harness, HarnessLaunch, Harnesses, HomeSpec, LaunchContext, LaunchDirs,
+    OptionProblem, Options, Prerequisite, ScreenTexts, SessionIds, StartMode,
 };
 use fleet_core::id::{HarnessId, SessionId};
 use fleet_core::path::LexicalPath;
-use fleet_core::permissions::{Approval, Permissions, Translation};
+use fleet_core::permissions::{
+    Approval, Capability, Outer, Supported, Translation, TranslationRequest,
+};
 
 /// The harness `aide`.
 #[derive(Debug)]
@@ -55,39 +57,61 @@ impl Harness for Aide {
         &[("autocompact_pct", "`aide` never compacts its context")]
     }
 
-    fn launch(
-        &self,
-        role: &Role,
-        dirs: &LaunchDirs,
-        mode: StartMode,
-        session: &SessionId,
-    ) -> HarnessLaunch {
+    fn launch(&self, context: &LaunchContext<'_>) -> HarnessLaunch {
+        let LaunchContext { role, dirs, mode, session, .. } = *context;
         let mut argv = vec!["aide".to_owned()];
         if let Some(model) = &role.model {
             argv.extend(["--model".to_owned(), model.clone()]);
         }
-        argv.extend(match mode {
-            StartMode::Fresh => ["--briefing".to_owned(), dirs.briefing.to_string()],
-            StartMode::Resume => ["--resume".to_owned(), session.to_string()],
+        argv.extend(match (mode, session) {
+            (StartMode::Resume, Some(session)) => ["--resume".to_owned(), session.to_string()],
+            _ => ["--briefing".to_owned(), dirs.briefing.to_string()],
         });
         let env = BTreeMap::from([("AIDE_HOME".to_owned(), dirs.harness_home.to_string())]);
-        HarnessLaunch { argv, env }
+        HarnessLaunch { argv, env, ..HarnessLaunch::default() }
     }
 
-    fn translate(&self, permissions: &Permissions) -> Translation {
-        let mode = match permissions.approval {
+    fn translate(&self, request: &TranslationRequest<'_>) -> Translation {
+        let approval = request.permissions.approval;
+        let mode = match approval {
             Approval::Ask => "ask",
             Approval::Auto | Approval::Allow => "auto",
         };
-        Translation::Supported {
+        let warnings = match approval {
+            Approval::Allow => vec!["`aide` still asks before it deletes a file".to_owned()],
+            Approval::Ask | Approval::Auto => Vec::new(),
+        };
+        Translation::Supported(Supported {
             native: BTreeMap::from([("mode".to_owned(), mode.to_owned())]),
-            exact: permissions.approval != Approval::Allow,
+            exact: warnings.is_empty(),
+            measured: true,
             notes: Vec::new(),
-            warnings: match permissions.approval {
-                Approval::Allow => vec!["`aide` still asks before it deletes a file".to_owned()],
-                Approval::Ask | Approval::Auto => Vec::new(),
-            },
-        }
+            warnings,
+            refusals: Vec::new(),
+            granted: BTreeSet::from([Capability::ReadState, Capability::WriteState]),
+            mode: approval,
+        })
+    }
+
+    // No option of its own sets what the permissions translate to.
+    fn native_overrides(&self, _options: &Options) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+
+    fn effective(&self, request: &TranslationRequest<'_>) -> Translation {
+        self.translate(request)
+    }
+
+    fn home(&self) -> Option<&'static HomeSpec> {
+        Some(&HomeSpec { variable: "AIDE_HOME", operator: ".aide", shared: &[], read: &[] })
+    }
+
+    fn session_ids(&self) -> SessionIds {
+        SessionIds::Chosen
+    }
+
+    fn prerequisite(&self) -> Option<&'static Prerequisite> {
+        None
     }
 
     fn exit_policy(&self) -> ExitPolicy {
@@ -136,7 +160,16 @@ pub(crate) fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let mut lines = Vec::new();
     for role in fleet.roles.values() {
         if let Some(harness) = harnesses.get(role.harness.as_str()) {
-            let launch = harness.launch(role, &dirs, StartMode::Fresh, &session);
+            let launch = harness.launch(&LaunchContext {
+                role,
+                dirs: &dirs,
+                mode: StartMode::Fresh,
+                session: Some(&session),
+                outer: Outer::Off,
+                root: false,
+                version: None,
+                operator_files: &BTreeMap::new(),
+            });
             lines.push(format!("{}: {}", role.name, launch.argv.join(" ")));
         }
     }

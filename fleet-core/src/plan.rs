@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::config::{Fleet, Role, Unavailable};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::harness::{Harness, LaunchDirs, StartMode};
+use crate::harness::{Harness, HarnessFile, LaunchContext, LaunchDirs, StartMode};
 use crate::id::SessionId;
 use crate::isolation::closure::{ClosureError, launch_closure};
 use crate::isolation::forbidden::ForbiddenList;
@@ -16,7 +16,9 @@ use crate::isolation::{Backend, IsolationPolicy, MountMode, MountOrigin};
 use crate::launch::LaunchCommand;
 use crate::layout::RoleTrees;
 use crate::path::LexicalPath;
-use crate::permissions::Filesystem;
+use crate::permissions::{
+    Conflict, Filesystem, Floor, Outer, Translation, TranslationRequest, conflicts, floor,
+};
 use crate::port::{FileKind, PathProbe};
 use crate::world::World;
 
@@ -35,10 +37,16 @@ pub struct AssessRequest<'a> {
     pub forbidden: &'a ForbiddenList,
     /// Fresh or resume.
     pub mode: StartMode,
-    /// The conversation.
-    pub session: &'a SessionId,
+    /// The conversation, as in [`LaunchContext::session`].
+    pub session: Option<&'a SessionId>,
     /// The harness home to use.
     pub harness_home: &'a Utf8Path,
+    /// The boundary that the launch will have.
+    pub outer: Outer,
+    /// Version of the installed harness, where it is known.
+    pub version: Option<&'a str>,
+    /// As in [`LaunchContext::operator_files`].
+    pub operator_files: &'a BTreeMap<&'static str, String>,
 }
 
 /// The verdict on one role.
@@ -55,6 +63,18 @@ pub struct Assessment {
     pub command: LaunchCommand,
     /// What the harness adds to the environment.
     pub harness_env: BTreeMap<String, String>,
+    /// Files to write before the start.
+    pub files: Vec<HarnessFile>,
+    /// Shared items that one of the files replaces.
+    pub replaced: Vec<&'static str>,
+    /// What the launch record says of the harness.
+    pub notes: Vec<String>,
+    /// The permissions in force, native overrides included.
+    pub effective: Translation,
+    /// Native options that differ from the declared permissions.
+    pub conflicts: Vec<Conflict>,
+    /// What works without a person; `None` where the harness has no permissions.
+    pub floor: Option<Floor>,
     /// The directories of the launch.
     pub dirs: LaunchDirs,
 }
@@ -82,10 +102,34 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         handout: trees.handout.clone(),
         briefing: trees.briefing(),
     };
-    let launch = harness.launch(role, &dirs, request.mode, request.session);
+    let launch = harness.launch(&LaunchContext {
+        role,
+        dirs: &dirs,
+        mode: request.mode,
+        session: request.session,
+        outer: request.outer,
+        root: world.uid == 0,
+        version: request.version,
+        operator_files: request.operator_files,
+    });
+    let options = role.harness_options.expose();
+    let asked = TranslationRequest {
+        permissions: role.permissions,
+        options,
+        outer: request.outer,
+        dirs: &dirs,
+        version: request.version,
+    };
+    let translated = harness.translate(&asked);
+    let effective = harness.effective(&asked);
     let mut command = LaunchCommand { argv: launch.argv, cwd: dirs.cwd.clone() };
     let mut blockers = refusals(fleet, role);
     blockers.extend(cwd_blocker(fleet, role, probe));
+    if let Translation::Supported(effective) = &effective {
+        let refused =
+            |reason: &String| blocker(fleet, role, "permissions", reason, None).to_string();
+        blockers.extend(effective.refusals.iter().map(refused));
+    }
 
     let mut closure_files = Vec::new();
     let cwd = LexicalPath::absolute(dirs.cwd.as_str()).unwrap_or_else(|_| LexicalPath::root());
@@ -128,7 +172,21 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
     if role.harness.as_str() != harness.id().as_str() {
         blockers.push(format!("harness `{}` is not available in this build", role.harness));
     }
-    Assessment { problems, blockers, policy, command, harness_env: launch.env, dirs }
+    let overrides = harness.native_overrides(options);
+    Assessment {
+        problems,
+        blockers,
+        policy,
+        command,
+        harness_env: launch.env,
+        files: launch.files,
+        replaced: launch.replaced,
+        notes: launch.notes,
+        conflicts: conflicts(role.permissions_declared, &overrides, &translated),
+        floor: floor(&effective, role.permissions.unattended),
+        effective,
+        dirs,
+    }
 }
 
 /// One line for each key of a role that this build cannot serve and that refuses the role.

@@ -1,5 +1,6 @@
 //! `up`, `down` and `restart`: roles brought to where they should be, each on its own (02 §3.11).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use fleet_core::config::{Fleet, Role};
 use fleet_core::id::{RoleName, SessionId};
 use fleet_core::isolation::forbidden::ForbiddenList;
 use fleet_core::lifecycle::StopKind;
+use fleet_core::permissions::Outer;
 use fleet_core::plan::{self, AssessRequest, Assessment};
 use fleet_core::port::{PathProbe, RunState, Service, SupervisorError};
 use fleet_core::run_marker::{RUN_MARKER_LIMIT, RunMarker};
@@ -205,8 +207,11 @@ pub fn assess(
         world: &runtime.world,
         forbidden,
         mode: fleet_core::harness::StartMode::Fresh,
-        session: &session,
+        session: harness.session_ids().are_chosen().then_some(&session),
         harness_home: &trees.harness_home(harness.id()),
+        outer: if Assessment::wants_isolation(role) { Outer::On } else { Outer::Off },
+        version: None,
+        operator_files: &BTreeMap::new(),
     };
     Some(plan::assess(&request, probe))
 }

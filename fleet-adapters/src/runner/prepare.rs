@@ -1,5 +1,7 @@
 //! One launch, made ready: from the fleet file to a launch file (02 §3.1, steps 3–12).
 
+use std::collections::BTreeMap;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use fleet_core::briefing::{self, BriefingInputs};
 use fleet_core::config::{Role, YamlMode};
@@ -15,6 +17,7 @@ use fleet_core::lifecycle::{
     RecordedSession, RestartLedger, StartDecision, StartFacts, decide_start,
 };
 use fleet_core::path::LexicalPath;
+use fleet_core::permissions;
 use fleet_core::plan::{self, AssessRequest, Assessment};
 use fleet_core::port::{
     IsolationBackend, NewConsole, PathProbe, ProbeEvidence, ProbeFailure, StoreError,
@@ -161,7 +164,8 @@ impl Attempt<'_> {
         loop {
             let home = self.harness_home(isolated)?;
             let (decision, session) = self.decide(&home, ledger)?;
-            let assessment = self.assess(&home, &decision, &session, &forbidden, &*probe)?;
+            let assessment =
+                self.assess(&home, &decision, &session, isolated, &forbidden, &*probe)?;
             let chosen = match outer.take() {
                 Some(chosen) => chosen,
                 None => self.choose_outer(assessment.policy.as_ref()).await?,
@@ -232,6 +236,7 @@ impl Attempt<'_> {
         home: &Utf8Path,
         decision: &StartDecision,
         session: &SessionId,
+        isolated: bool,
         forbidden: &ForbiddenList,
         probe: &dyn PathProbe,
     ) -> Result<Assessment, Refused> {
@@ -242,8 +247,11 @@ impl Attempt<'_> {
             world: &self.runtime.world,
             forbidden,
             mode: decision.mode,
-            session,
+            session: Some(session),
             harness_home: home,
+            outer: if isolated { permissions::Outer::On } else { permissions::Outer::Off },
+            version: None,
+            operator_files: &BTreeMap::new(),
         };
         let assessment = plan::assess(&request, probe);
         if let Some(problem) = assessment.problems.first() {

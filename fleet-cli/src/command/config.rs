@@ -3,7 +3,7 @@
 use fleet_core::config::{Fleet, Role, Session};
 use fleet_core::id::HarnessId;
 use fleet_core::isolation::{Backend, EnforcementLevel, MountOrigin};
-use fleet_core::permissions::Translation;
+use fleet_core::permissions::{Supported, Translation};
 use fleet_core::plan::unavailable_line;
 use fleet_core::redact::MARKER;
 
@@ -128,7 +128,7 @@ fn permissions(resolved: &ResolvedRole<'_>) -> String {
         common.unattended.as_str()
     );
     match &resolved.translation {
-        Some(Translation::Supported { native, exact, .. }) => {
+        Some(Translation::Supported(Supported { native, exact, .. })) => {
             let native: Vec<String> =
                 native.iter().map(|(key, value)| format!("{key}={value}")).collect();
             let exact = if *exact { "exact" } else { "not exact" };

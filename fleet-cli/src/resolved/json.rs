@@ -72,27 +72,35 @@ fn session_options(session: Session, boot_grace_ms: Option<u64>) -> Value {
 }
 
 fn permissions(resolved: &ResolvedRole<'_>) -> Value {
-    let (native, supported, exact, notes, warnings) = match &resolved.translation {
-        Some(Translation::Supported { native, exact, notes, warnings }) => {
-            (json!(native), true, *exact, notes.clone(), warnings.clone())
+    let role = resolved.role;
+    let mut value = json!({
+        "common": role.permissions,
+        "declared": role.permissions_declared,
+        "effectiveNative": null,
+        "supported": false,
+        "exact": false,
+        "qualified": null,
+        "mode": null,
+        "capabilities": resolved.floor.iter().flat_map(|it| &it.granted).collect::<Vec<_>>(),
+        "floor": resolved.floor,
+        "conflicts": resolved.conflicts,
+        "notes": [],
+        "warnings": [],
+    });
+    match &resolved.translation {
+        Some(Translation::Supported(it)) => {
+            value["effectiveNative"] = json!(it.native);
+            value["supported"] = json!(true);
+            value["exact"] = json!(it.exact);
+            value["qualified"] = json!(it.measured);
+            value["mode"] = json!(it.mode);
+            value["notes"] = json!(it.notes);
+            value["warnings"] = json!(it.warnings);
         }
-        Some(Translation::Unsupported { reason }) => {
-            (Value::Null, false, false, Vec::new(), vec![reason.clone()])
-        }
-        None => (Value::Null, false, false, Vec::new(), Vec::new()),
-    };
-    json!({
-        "common": resolved.role.permissions,
-        "declared": resolved.role.permissions_declared,
-        "effectiveNative": native,
-        "supported": supported,
-        "exact": exact,
-        "capabilities": [],
-        "floor": null,
-        "severity": null,
-        "notes": notes,
-        "warnings": warnings,
-    })
+        Some(Translation::Unsupported { reason }) => value["warnings"] = json!([reason]),
+        None => {}
+    }
+    value
 }
 
 fn isolation(block: &IsolationBlock, resolved: &ResolvedRole<'_>) -> Value {

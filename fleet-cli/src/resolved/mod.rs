@@ -12,7 +12,7 @@ use fleet_core::diagnostic::{Diagnostic, Place};
 use fleet_core::isolation::forbidden::ForbiddenList;
 use fleet_core::isolation::select::{Fallback, candidates, fallback};
 use fleet_core::isolation::{BackendName, EnforcementRow, IsolationPolicy};
-use fleet_core::permissions::Translation;
+use fleet_core::permissions::{Conflict, Floor, Translation};
 use fleet_core::plan::working_directory;
 use fleet_core::port::PathProbe;
 
@@ -35,6 +35,10 @@ pub struct ResolvedRole<'a> {
     pub cwd: String,
     /// What the harness makes of the permissions.
     pub translation: Option<Translation>,
+    /// Native options that differ from the declared permissions.
+    pub conflicts: Vec<Conflict>,
+    /// What works without a person.
+    pub floor: Option<Floor>,
     /// The resolved sandbox, if one is declared and resolves.
     pub policy: Option<IsolationPolicy>,
     /// The backend that would be tried first.
@@ -106,12 +110,13 @@ impl<'a> Resolver<'a> {
 
     fn judge(&self, role: &'a Role, probe: &dyn PathProbe) -> ResolvedRole<'a> {
         let runtime = &self.app.runtime;
-        let harness = runtime.harnesses.get(role.harness.as_str());
         let backend = role.isolation.as_ref().and_then(|block| candidates(block).first().copied());
         let mut resolved = ResolvedRole {
             place: self.place(role),
             cwd: working_directory(role, &runtime.trees(&role.name)).to_string(),
-            translation: harness.map(|harness| harness.translate(&role.permissions)),
+            translation: None,
+            conflicts: Vec::new(),
+            floor: None,
             policy: None,
             promise: Vec::new(),
             problems: Vec::new(),
@@ -125,6 +130,9 @@ impl<'a> Resolver<'a> {
         };
         if let Some(assessment) = apply::assess(runtime, self.fleet, role, &self.forbidden, probe) {
             resolved.policy = assessment.policy;
+            resolved.translation = Some(assessment.effective);
+            resolved.conflicts = assessment.conflicts;
+            resolved.floor = assessment.floor;
             resolved.problems = assessment.problems;
             resolved.blockers = assessment.blockers;
         } else {

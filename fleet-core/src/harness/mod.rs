@@ -2,16 +2,20 @@
 //! registers those it wants, so adding one touches no other file of the core.
 
 pub mod command;
+mod launch_data;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use camino::Utf8PathBuf;
+use crate::id::HarnessId;
+use crate::permissions::{Translation, TranslationRequest};
 
-use crate::config::Role;
-use crate::id::{HarnessId, SessionId};
-use crate::permissions::{Permissions, Translation};
+pub use launch_data::{
+    FileContent, FilePlace, HarnessFile, HarnessLaunch, HomeSpec, JsonChange, JsonEdit,
+    LaunchContext, LaunchDirs, Prerequisite, SessionFiles, SessionIds, SessionMeta, SharedItem,
+    SharedKind,
+};
 
 /// Options as written, in JSON form.
 pub type Options = serde_json::Map<String, serde_json::Value>;
@@ -52,31 +56,6 @@ impl StartMode {
     }
 }
 
-/// Directories of a role as its harness sees them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LaunchDirs {
-    /// The role's own directory.
-    pub state: Utf8PathBuf,
-    /// The working directory.
-    pub cwd: Utf8PathBuf,
-    /// The harness's config home.
-    pub harness_home: Utf8PathBuf,
-    /// What fleet hands to the agent.
-    pub handout: Utf8PathBuf,
-    /// The briefing.
-    pub briefing: Utf8PathBuf,
-}
-
-/// How a harness program starts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HarnessLaunch {
-    /// Program and arguments. The program may be a bare name; the caller resolves it on the `PATH`
-    /// of the role.
-    pub argv: Vec<String>,
-    /// Variables that the harness adds to the environment.
-    pub env: BTreeMap<String, String>,
-}
-
 /// When an exit counts as what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExitPolicy {
@@ -113,17 +92,27 @@ pub trait Harness: Send + Sync + Debug {
     /// written, each with a reason.
     fn refused_keys(&self) -> &'static [(&'static str, &'static str)];
 
-    /// How the program starts. `options` passed [`Harness::validate_options`].
-    fn launch(
-        &self,
-        role: &Role,
-        dirs: &LaunchDirs,
-        mode: StartMode,
-        session: &SessionId,
-    ) -> HarnessLaunch;
+    /// How the program starts: argv, environment, files.
+    fn launch(&self, context: &LaunchContext<'_>) -> HarnessLaunch;
 
-    /// What the neutral permissions mean for it.
-    fn translate(&self, permissions: &Permissions) -> Translation;
+    /// What the neutral permissions mean for it inside that boundary, without native overrides.
+    fn translate(&self, request: &TranslationRequest<'_>) -> Translation;
+
+    /// Native settings that the operator wrote in the options, keyed like
+    /// [`crate::permissions::Supported::native`]. They win over the translation.
+    fn native_overrides(&self, options: &Options) -> BTreeMap<String, String>;
+
+    /// What is granted with the native overrides in place; [`Harness::translate`] without any.
+    fn effective(&self, request: &TranslationRequest<'_>) -> Translation;
+
+    /// Its config home; `None` if it has none.
+    fn home(&self) -> Option<&'static HomeSpec>;
+
+    /// Who chooses the ids of its conversations.
+    fn session_ids(&self) -> SessionIds;
+
+    /// How to find out whether it is installed; `None` for a program that the options name.
+    fn prerequisite(&self) -> Option<&'static Prerequisite>;
 
     /// When an exit counts as what.
     fn exit_policy(&self) -> ExitPolicy;

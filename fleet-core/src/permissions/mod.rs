@@ -1,5 +1,11 @@
 //! What an agent may do through its harness, in neutral words (01 §3).
 
+mod floor;
 mod model;
+mod translation;
 
-pub use model::{Approval, Filesystem, Permissions, Translation, Unattended};
+pub use floor::{Floor, floor};
+pub use model::{Approval, Filesystem, Permissions, Unattended};
+pub use translation::{
+    Capability, Conflict, Outer, Supported, Translation, TranslationRequest, conflicts,
+};

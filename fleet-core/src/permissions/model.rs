@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 macro_rules! words {
@@ -76,26 +74,4 @@ impl Default for Permissions {
             unattended: Unattended::Deny,
         }
     }
-}
-
-/// The answer of a harness to neutral permissions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase", tag = "kind")]
-pub enum Translation {
-    /// The harness has settings for it.
-    Supported {
-        /// Native settings.
-        native: BTreeMap<String, String>,
-        /// Whether the composed effect is exactly what the neutral words mean.
-        exact: bool,
-        /// Facts worth knowing that do not make it inexact.
-        notes: Vec<String>,
-        /// Why it is not exact.
-        warnings: Vec<String>,
-    },
-    /// The harness has no permissions of its own: only the isolation bounds it.
-    Unsupported {
-        /// Why.
-        reason: String,
-    },
 }

@@ -109,11 +109,22 @@ fn permissions(resolved: &ResolvedRole<'_>) -> Check {
     let check =
         |level, detail: String| Check::new("permissions", level, detail).role(role.name.as_str());
     match &resolved.translation {
-        Some(Translation::Supported { warnings, .. }) if warnings.is_empty() => {
-            check(Level::Pass, "translated exactly".to_owned())
-        }
-        Some(Translation::Supported { warnings, .. }) => {
-            check(Level::Warn, warnings.join("; ")).fix("see `ours-fleet config`")
+        Some(Translation::Supported(it)) => {
+            let native: Vec<String> =
+                it.native.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            let asked = role.permissions;
+            let line = format!(
+                "approval={} filesystem={} unattended={} -> {}",
+                asked.approval.as_str(),
+                asked.filesystem.as_str(),
+                asked.unattended.as_str(),
+                native.join(" ")
+            );
+            match (it.exact, it.measured) {
+                (true, true) => check(Level::Pass, format!("{line} (exact)")),
+                (true, false) => check(Level::Warn, format!("{line} (exact, not qualified)")),
+                (false, _) => check(Level::Warn, format!("{line} ({})", it.warnings.join("; "))),
+            }
         }
         Some(Translation::Unsupported { reason }) if role.permissions_declared => {
             check(Level::Fail, reason.clone())

@@ -1,12 +1,12 @@
 use std::collections::BTreeMap;
 
 use super::options::CommandOptions;
-use crate::config::Role;
 use crate::harness::{
-    ExitPolicy, Harness, HarnessLaunch, LaunchDirs, OptionProblem, Options, ScreenTexts, StartMode,
+    ExitPolicy, Harness, HarnessLaunch, HomeSpec, LaunchContext, OptionProblem, Options,
+    Prerequisite, ScreenTexts, SessionIds, StartMode,
 };
-use crate::id::{HarnessId, SessionId};
-use crate::permissions::{Permissions, Translation};
+use crate::id::HarnessId;
+use crate::permissions::{Translation, TranslationRequest};
 
 /// Any program as an agent. It gets no prompt: the briefing's path is in its environment.
 #[derive(Debug)]
@@ -49,32 +49,49 @@ impl Harness for CommandHarness {
         ]
     }
 
-    fn launch(
-        &self,
-        role: &Role,
-        dirs: &LaunchDirs,
-        mode: StartMode,
-        session: &SessionId,
-    ) -> HarnessLaunch {
+    fn launch(&self, context: &LaunchContext<'_>) -> HarnessLaunch {
+        let LaunchContext { role, dirs, mode, .. } = *context;
         let options = CommandOptions::parse(role.harness_options.expose()).unwrap_or_default();
         let argv = match (mode, options.resume_argv) {
             (StartMode::Resume, Some(resume)) => resume,
             (StartMode::Resume, None) | (StartMode::Fresh, _) => options.argv,
         };
-        let env = BTreeMap::from([
+        let mut env = BTreeMap::from([
             ("OURS_FLEET_ROLE".to_owned(), role.name.to_string()),
             ("OURS_FLEET_STATE".to_owned(), dirs.state.to_string()),
             ("OURS_FLEET_BRIEFING".to_owned(), dirs.briefing.to_string()),
-            ("OURS_FLEET_SESSION_ID".to_owned(), session.to_string()),
         ]);
-        HarnessLaunch { argv, env }
+        if let Some(session) = context.session {
+            env.insert("OURS_FLEET_SESSION_ID".to_owned(), session.to_string());
+        }
+        HarnessLaunch { argv, env, ..HarnessLaunch::default() }
     }
 
-    fn translate(&self, _permissions: &Permissions) -> Translation {
+    fn translate(&self, _request: &TranslationRequest<'_>) -> Translation {
         Translation::Unsupported {
             reason: "a `command` role has no permissions of its own: only its isolation bounds it"
                 .to_owned(),
         }
+    }
+
+    fn native_overrides(&self, _options: &Options) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+
+    fn effective(&self, request: &TranslationRequest<'_>) -> Translation {
+        self.translate(request)
+    }
+
+    fn home(&self) -> Option<&'static HomeSpec> {
+        None
+    }
+
+    fn session_ids(&self) -> SessionIds {
+        SessionIds::Chosen
+    }
+
+    fn prerequisite(&self) -> Option<&'static Prerequisite> {
+        None
     }
 
     fn exit_policy(&self) -> ExitPolicy {
