@@ -11,6 +11,10 @@
 #[path = "../../fleet-core/tests/support/skip.rs"]
 mod skip;
 
+#[expect(dead_code, reason = "the program uses what its tests do not, and the other way round")]
+#[path = "programs/scripted_provider/provider.rs"]
+mod scripted_provider;
+
 mod case;
 mod docs;
 mod e2e;

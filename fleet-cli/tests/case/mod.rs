@@ -3,4 +3,6 @@
 mod commands;
 mod config;
 mod isolation;
+mod provider_script;
+mod provider_wire;
 mod run;

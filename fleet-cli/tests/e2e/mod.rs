@@ -1,3 +1,5 @@
-//! The acceptance table of 02 §11.1: what is killed, and what lives on.
+//! Whole programs: what is killed and what lives on (02 §11.1), and real agents against a scripted
+//! provider.
 
 mod kill;
+mod provider;

@@ -1,10 +1,14 @@
 //! A home of its own for each test, and what is needed to look into it.
 
 mod environment;
+pub(crate) mod harnesses;
 mod process;
+mod provider;
 
 pub(crate) use environment::TestEnvironment;
+pub(crate) use harnesses::needs_harness;
 pub(crate) use process::wait_for;
+pub(crate) use provider::{Outage, Provider, Reply};
 
 /// Skips the test unless these programs are on `PATH`.
 macro_rules! needs {
