@@ -5,13 +5,14 @@
 #   scripts/test.sh
 #
 # Installs what it needs first: Debian packages through apt (as root, or through sudo where that
-# asks no password) and cargo-nextest from the crate registry. A Rust toolchain must be there.
+# asks no password), cargo-nextest from the crate registry, and the agent programs that some tests
+# run for real (scripts/harnesses.sh). A Rust toolchain must be there.
 #
 # REQUIRE_ALL=1 makes each skipped test a failure; CI sets it.
 set -euo pipefail
 case "${1:-}" in
     '') ;;
-    -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "test.sh: takes no arguments (scripts/stress.sh runs single tests many times)" >&2; exit 64 ;;
 esac
 root=$(cd "$(dirname "$0")/.." && pwd -P)
@@ -137,6 +138,27 @@ cargo fmt --all --check
 heading 'lints'
 cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
 
+heading 'agent programs that tests run for real'
+harness_variables=()
+status=0
+bash scripts/harnesses.sh > "$scratch/harnesses" || status=$?
+if [ "$status" -eq 0 ]; then
+    while read -r name version program; do
+        say "$name $version"
+        if [ "$(id -u)" -eq 0 ] && ! reachable "$(dirname "$program")"; then
+            stop "a plain user can not reach $program: choose another OURS_FLEET_HARNESS_CACHE"
+        fi
+        variable=OURS_FLEET_TEST_$(printf '%s' "$name" | tr '[:lower:]' '[:upper:]')
+        export "$variable=$program"
+        # The run as a plain user starts from an empty environment.
+        harness_variables+=("$variable=$program")
+    done < "$scratch/harnesses"
+elif [ "$status" -eq 69 ] && [ "$REQUIRE_ALL" != 1 ]; then
+    say 'skipped: the agent programs can not be had here, see above'
+else
+    stop 'the agent programs could not be installed'
+fi
+
 heading 'tests'
 # Names say what a test needs: as_root the rights of root, as_user the lack of them.
 if [ "$(id -u)" -eq 0 ]; then
@@ -176,6 +198,7 @@ else
         setpriv --reuid "$test_user" --regid "$test_user" --init-groups --reset-env \
             env PATH=/usr/local/bin:/usr/bin:/bin TMPDIR="$scratch/u" REQUIRE_ALL="$REQUIRE_ALL" \
             INSTA_UPDATE=no INSTA_WORKSPACE_ROOT="$scratch/src" LANG=C.UTF-8 \
+            ${harness_variables[@]+"${harness_variables[@]}"} \
             "$scratch/bin/cargo-nextest" nextest run --profile ci \
             --archive-file "$scratch/tests.tar.zst" --extract-to "$scratch/x" \
             --workspace-remap "$scratch/src" \
