@@ -11,7 +11,7 @@
 #[path = "../../fleet-core/tests/support/skip.rs"]
 mod skip;
 
-#[expect(dead_code, reason = "the program uses what its tests do not, and the other way round")]
+#[expect(dead_code, reason = "the program uses what its tests do not")]
 #[path = "programs/scripted_provider/provider.rs"]
 mod scripted_provider;
 

@@ -68,13 +68,14 @@ fn codex(
     command
 }
 
-/// Runs a program to its end; its standard output.
+/// Runs a program to its end; its standard output. Nothing that it started may outlive it.
 #[track_caller]
-fn finish(mut command: Command) -> String {
+fn finish(env: &TestEnvironment, mut command: Command) -> String {
     let output = command.output().expect("the program starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}\n{text}\n{errors}", output.status);
+    env.expect_no_process();
     text
 }
 
@@ -82,7 +83,7 @@ fn version(program: &Path) -> String {
     let env = home();
     let mut command = command(program, &env);
     command.arg("--version");
-    finish(command)
+    finish(&env, command)
 }
 
 /// Runs a command, writes a file, changes it, reads it, ends.
@@ -134,7 +135,7 @@ fn claude_does_what_the_script_says() {
     let program = needs_harness!(claude);
     let (env, provider) = (home(), Provider::start());
     let prompt = format!("@@{}", script(&env));
-    let output = finish(claude(&program, &env, &provider, &prompt));
+    let output = finish(&env, claude(&program, &env, &provider, &prompt));
     was_done(&env, &provider, &output);
 }
 
@@ -147,7 +148,7 @@ fn codex_does_what_the_script_says(#[case] model: &str) {
     let program = needs_harness!(codex);
     let (env, provider) = (home(), Provider::start());
     let prompt = format!("@@{}", script(&env));
-    let output = finish(codex(&program, &env, &provider, model, &prompt));
+    let output = finish(&env, codex(&program, &env, &provider, model, &prompt));
     was_done(&env, &provider, &output);
     let offered = &turns(&provider)[0].tools;
     let code_mode = offered.iter().any(|tool| tool == "exec");
@@ -174,7 +175,7 @@ fn mission_was_done(env: &TestEnvironment, provider: &Provider, output: &str) {
 fn claude_follows_the_script_in_its_briefing() {
     let program = needs_harness!(claude);
     let (env, provider) = (home(), Provider::start_following());
-    let output = finish(claude(&program, &env, &provider, &briefing(&env)));
+    let output = finish(&env, claude(&program, &env, &provider, &briefing(&env)));
     mission_was_done(&env, &provider, &output);
 }
 
@@ -184,8 +185,58 @@ fn claude_follows_the_script_in_its_briefing() {
 fn codex_follows_the_script_in_its_briefing(#[case] model: &str) {
     let program = needs_harness!(codex);
     let (env, provider) = (home(), Provider::start_following());
-    let output = finish(codex(&program, &env, &provider, model, &briefing(&env)));
+    let output = finish(&env, codex(&program, &env, &provider, model, &briefing(&env)));
     mission_was_done(&env, &provider, &output);
+}
+
+/// A read-only tool and one that writes, of a server that the agent itself starts.
+fn mcp_script() -> String {
+    let tool =
+        |tool: &str, args: Value| json!({ "mcp": { "server": "s", "tool": tool, "args": args } });
+    let script = json!([
+        tool("note", json!({ "text": "of the model" })),
+        tool("look", json!({})),
+        { "say": "all done" },
+    ]);
+    format!("@@{script}")
+}
+
+#[track_caller]
+fn mcp_was_called(env: &TestEnvironment, provider: &Provider) {
+    assert_eq!(env.read("notes").as_deref(), Some(b"of the model\n".as_slice()));
+    let turns = turns(provider);
+    let told = |index: usize| turns[index].told[0].text.as_str();
+    assert!(told(1).contains("noted: of the model"), "{}", told(1));
+    assert!(told(2).contains("1 notes"), "{}", told(2));
+}
+
+#[test]
+fn claude_calls_tools_of_an_mcp_server() {
+    let program = needs_harness!(claude);
+    let (env, provider) = (home(), Provider::start());
+    let server = json!({ "command": Provider::program(), "args": ["mcp", env.path("notes")] });
+    let servers = env.write("mcp.json", &json!({ "mcpServers": { "s": server } }).to_string());
+    let mut command = claude(&program, &env, &provider, &mcp_script());
+    command.arg("--mcp-config").arg(servers).arg("--strict-mcp-config");
+    finish(&env, command);
+    mcp_was_called(&env, &provider);
+}
+
+/// As functions in a namespace, and as functions of JavaScript.
+#[rstest]
+#[case::namespace("scripted-1")]
+#[case::code_mode("gpt-6-sol")]
+fn codex_calls_tools_of_an_mcp_server(#[case] model: &str) {
+    let program = needs_harness!(codex);
+    let (env, provider) = (home(), Provider::start());
+    let mut command = codex(&program, &env, &provider, model, &mcp_script());
+    command.arg("-c").arg(format!(
+        "mcp_servers.s={{command={:?},args=[\"mcp\",{:?}],default_tools_approval_mode=\"approve\"}}",
+        Provider::program(),
+        env.path("notes")
+    ));
+    finish(&env, command);
+    mcp_was_called(&env, &provider);
 }
 
 fn outcomes(provider: &Provider) -> Vec<String> {
@@ -201,7 +252,7 @@ fn claude_gets_over_an_outage(#[case] outage: Outage, #[case] outcome: &str) {
     let program = needs_harness!(claude);
     let (env, provider) = (home(), Provider::start());
     provider.set_outage(outage.count(1));
-    let output = finish(claude(&program, &env, &provider, r#"@@[{"say":"all done"}]"#));
+    let output = finish(&env, claude(&program, &env, &provider, r#"@@[{"say":"all done"}]"#));
     assert!(output.contains("all done"), "{output}");
     assert_eq!(outcomes(&provider), [outcome, "answered"]);
 }
@@ -215,7 +266,7 @@ fn codex_gets_over_an_outage(#[case] outage: Outage, #[case] outcome: &str) {
     let (env, provider) = (home(), Provider::start());
     provider.set_outage(outage.count(1));
     let prompt = r#"@@[{"say":"all done"}]"#;
-    let output = finish(codex(&program, &env, &provider, "scripted-1", prompt));
+    let output = finish(&env, codex(&program, &env, &provider, "scripted-1", prompt));
     assert!(output.contains("all done"), "{output}");
     assert_eq!(outcomes(&provider), [outcome, "answered"]);
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! scripted-provider [--port N] [--log FILE] [--script FILE] [--follow-briefing] [--stay]
 //!                   [--side-reply TEXT] [--hold-limit SECONDS] [--chunk LETTERS] [--model NAME]
+//! scripted-provider mcp FILE     an MCP server instead, for what agents do with one: `mcp.rs`
 //! ```
 //!
 //! The first line it prints is its URL on 127.0.0.1. It ends when standard input ends; with `--stay`
@@ -36,7 +37,15 @@ use provider::script::parse_script;
 use provider::server::{Options, start};
 
 fn main() -> ExitCode {
-    match run(std::env::args().skip(1)) {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let done = match args.as_slice() {
+        [word, file] if word == "mcp" => {
+            provider::mcp::serve(file, std::io::stdin().lock(), std::io::stdout())
+                .map_err(|error| error.to_string())
+        }
+        _ => run(args.into_iter()),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("scripted-provider: {error}");

@@ -6,6 +6,7 @@
 
 pub(crate) mod anthropic;
 pub(crate) mod http;
+pub(crate) mod mcp;
 pub(crate) mod outage;
 pub(crate) mod record;
 pub(crate) mod responses;
