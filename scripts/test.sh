@@ -62,7 +62,7 @@ trap finish EXIT
 
 heading 'what is needed'
 # command=Debian package that brings it
-needed='tmux=tmux bwrap=bubblewrap pgrep=procps setpriv=util-linux git=git cc=gcc useradd=passwd tar=tar'
+needed='tmux=tmux bwrap=bubblewrap pgrep=procps setpriv=util-linux git=git cc=gcc useradd=passwd tar=tar socat=socat unshare=util-linux'
 missing=''
 if [ "$(uname -s)" = Linux ]; then
     for pair in $needed; do

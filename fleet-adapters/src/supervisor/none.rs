@@ -76,6 +76,9 @@ enum Seen {
     Unclear(String),
 }
 
+/// A larger log is not looked into for a message.
+const MAX_LOG: u64 = 16 * 1024 * 1024;
+
 impl DetachedSupervisor {
     /// A supervisor over these ports.
     pub fn new(
@@ -171,6 +174,15 @@ impl DetachedSupervisor {
         spec
     }
 
+    /// The last line of a log, made fit for a message.
+    fn last_words(&self, log: &Utf8Path) -> Option<String> {
+        const MOST: usize = 300;
+        let content = self.store.read(log, MAX_LOG).ok()??;
+        let text = String::from_utf8_lossy(&content);
+        let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
+        Some(line.chars().filter(|c| !c.is_control()).take(MOST).collect())
+    }
+
     /// Waits until the started runner has lock and marker.
     async fn wait_for_runner(
         &self,
@@ -189,7 +201,11 @@ impl DetachedSupervisor {
                 Seen::Running(runner) if gone || child.is_none_or(|child| child == runner) => {
                     return Ok(());
                 }
-                Seen::Stopped if gone => return Err(format!("it ended at once; see {log}")),
+                Seen::Stopped if gone => {
+                    let last = self.last_words(&log);
+                    let last = last.map(|line| format!(": {line}")).unwrap_or_default();
+                    return Err(format!("it ended at once{last}; see {log}"));
+                }
                 _ => {}
             }
             if self.clock.monotonic().since(start) >= START_LIMIT {

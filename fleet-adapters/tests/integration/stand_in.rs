@@ -166,6 +166,12 @@ async fn run(home: &Utf8Path, role: &str) -> i32 {
     become_session_leader().expect("a session");
     let manner = std::env::var(MANNER).expect("it was passed on");
     if manner == "broken" {
+        // Standard error is the log.
+        writeln!(
+            std::fs::File::options().append(true).open("/dev/fd/2").expect("the log"),
+            "\u{1b}[1mbroken on purpose"
+        )
+        .expect("it is written");
         return 1;
     }
     let mut asked = signal(SignalKind::terminate()).expect("a handler");

@@ -114,6 +114,8 @@ async fn a_runner_that_ends_at_once_is_a_failed_start_that_names_the_log() {
     let error = fleet.supervisor().start(&service).await.expect_err("it cannot start");
     let text = error.to_string();
     assert!(text.contains(fleet.trees("Rev").runner_log().as_str()), "{text}");
+    // Its last words are said, without what a terminal would take for a command.
+    assert!(text.contains(": [1mbroken on purpose; see"), "{text}");
     assert_eq!(fleet.supervisor().liveness(&service).await.state, RunState::Stopped);
 }
 
