@@ -1,8 +1,11 @@
 //! Harnesses: the programs that are the agents. One pure trait, one folder each; the caller
 //! registers those it wants, so adding one touches no other file of the core.
 
+pub mod claude_code;
+pub mod codex;
 pub mod command;
 mod launch_data;
+pub mod screen;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

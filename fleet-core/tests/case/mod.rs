@@ -5,5 +5,6 @@ mod config_later;
 mod config_limits;
 mod config_role;
 mod isolation;
+mod screens;
 mod select;
 mod weakness;
