@@ -52,6 +52,7 @@ pub(super) const TABLE: Table = Table {
         question("permission", &["Do you want to", "Esc to cancel · Tab to amend"], PERMISSION),
         question("permission", &["Exit plan mode?"], PERMISSION),
         question("permission", &["Would you like to proceed?"], PERMISSION),
+        dialog("rewind", &["Restore the code and/or conversation"]),
         dialog("model", &["Select model"]),
         dialog("history-search", &["Search prompts"]),
         dialog("transcript", &["Showing detailed transcript"]),

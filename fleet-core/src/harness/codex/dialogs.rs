@@ -21,6 +21,9 @@ pub(super) const TABLE: Table = Table {
         dialog("model-offer", &["Try new model", "Use existing model"]),
         dialog("hooks", &["Hooks need review"]),
         dialog("model", &["Select Model and Effort"]),
+        dialog("warnings", &["Warnings ·"]),
+        dialog("agents", &["esc back", "enter open"]),
+        dialog("history-search", &[SEARCH]),
         approval(&["Would you like to run the following command?"], "command"),
         approval(&["Would you like to make the following edits?"], "edit"),
         approval(&["MCP server to run tool", "enter to submit"], "tool"),
@@ -28,14 +31,19 @@ pub(super) const TABLE: Table = Table {
     hints: &[
         "esc to cancel",
         "esc back",
+        "esc dismiss",
         "esc skip",
         "enter confirm",
         "enter select",
         "enter continue",
         "enter/esc confirm",
         "enter to submit",
+        SEARCH,
     ],
 };
+
+/// In the footer while what is typed goes into a search, although the composer seems empty.
+pub(super) const SEARCH: &str = "reverse-i-search:";
 
 /// What the empty composer may show, exactly.
 pub(super) const PLACEHOLDERS: &[&str] = &["Ask Codex to do anything", "Ask a follow-up question"];

@@ -1,8 +1,8 @@
 //! What Codex's title and screen tell (05 §7), and what stands in its composer.
 
 use super::dialogs::{
-    ACTION_TITLES, APPROVAL, ERROR, INTERRUPT, NO_ERROR, PLACEHOLDERS, RECONNECTING, STARTING,
-    TABLE,
+    ACTION_TITLES, APPROVAL, ERROR, INTERRUPT, NO_ERROR, PLACEHOLDERS, RECONNECTING, SEARCH,
+    STARTING, TABLE,
 };
 use crate::harness::screen::text::{draft, rows, without_margin};
 use crate::harness::screen::{
@@ -100,7 +100,8 @@ fn is_status(rows: &[&str]) -> bool {
     let Some(first) = rows.first() else { return false };
     let names_directory = first.contains(" · /") || first.contains(" · ~");
     let indented = |row: &&str| row.starts_with("  ");
-    names_directory && rows.iter().all(indented) && !first.starts_with("   ")
+    let searching = rows.iter().any(|row| row.trim_start().starts_with(SEARCH));
+    names_directory && rows.iter().all(indented) && !first.starts_with("   ") && !searching
 }
 
 /// Whether the title begins with a spinner: a turn runs.
