@@ -9,7 +9,7 @@ use camino::Utf8PathBuf;
 use fleet_core::config::{ConfigSources, LoadOptions, SourceText, YamlMode, load};
 use fleet_core::harness::{
     ExitPolicy, Harness, HarnessLaunch, Harnesses, HomeSpec, LaunchContext, LaunchDirs,
-    OptionProblem, Options, Prerequisite, ScreenTexts, SessionIds, StartMode,
+    OptionProblem, Options, Prerequisite, ScreenTexts, SessionIds, StartMode, Vocabulary,
 };
 use fleet_core::id::{HarnessId, SessionId};
 use fleet_core::path::LexicalPath;
@@ -55,6 +55,16 @@ impl Harness for Aide {
 
     fn refused_keys(&self) -> &'static [(&'static str, &'static str)] {
         &[("autocompact_pct", "`aide` never compacts its context")]
+    }
+
+    fn model_variable(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn vocabulary(&self) -> Vocabulary {
+        Vocabulary {
+            launch_note: |role| format!("You are `aide`, launched as fleet role `{role}`."),
+        }
     }
 
     fn launch(&self, context: &LaunchContext<'_>) -> HarnessLaunch {

@@ -48,6 +48,12 @@ impl FleetLayout {
         self.home.join("fleet.d")
     }
 
+    /// Scratch of the trial of a harness's own sandbox. Where the homes of roles are, so that it meets
+    /// what they meet.
+    pub fn trial(&self, harness: &HarnessId) -> Utf8PathBuf {
+        self.root.join("trial").join(harness.as_str())
+    }
+
     /// Kernel locks that outlive a role directory.
     pub fn locks(&self) -> Utf8PathBuf {
         self.root.join("locks")

@@ -131,6 +131,8 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         blockers.extend(effective.refusals.iter().map(refused));
     }
 
+    blockers.extend(pin_blocker(fleet, role, harness, &launch.env));
+
     let mut closure_files = Vec::new();
     let cwd = LexicalPath::absolute(dirs.cwd.as_str()).unwrap_or_else(|_| LexicalPath::root());
     if let Some(program) = command.argv.first() {
@@ -248,6 +250,23 @@ fn briefing_problem(
     );
     let hint = "remove the link, or keep the file outside of what the role may write";
     Some(Diagnostic::error(Code::FileTrust, message).path("briefing_file").hint(hint))
+}
+
+/// The last gate of 01 §4.4: the environment that the program will get names the model of the role.
+fn pin_blocker(
+    fleet: &Fleet,
+    role: &Role,
+    harness: &dyn Harness,
+    added: &BTreeMap<String, String>,
+) -> Option<String> {
+    let (model, variable) = (role.model.as_ref()?, harness.model_variable()?);
+    // As the environment is composed: the role's own over what the harness adds.
+    let pin = role.env.get(variable).map(|it| it.expose()).or_else(|| added.get(variable));
+    (pin != Some(model)).then(|| {
+        let message = format!("`{variable}` does not name the model of the role");
+        let hint = format!("write `model` and leave `env.{variable}` out");
+        blocker(fleet, role, "model", &message, Some(&hint)).to_string()
+    })
 }
 
 /// A problem of a role that its file does not show; its place is that of the key, else of the role.

@@ -9,7 +9,6 @@ use fleet_core::config::{Fleet, Role};
 use fleet_core::id::{RoleName, SessionId};
 use fleet_core::isolation::forbidden::ForbiddenList;
 use fleet_core::lifecycle::StopKind;
-use fleet_core::permissions::Outer;
 use fleet_core::plan::{self, AssessRequest, Assessment};
 use fleet_core::port::{PathProbe, RunState, Service, SupervisorError};
 use fleet_core::run_marker::{RUN_MARKER_LIMIT, RunMarker};
@@ -20,6 +19,7 @@ use tokio::task::JoinSet;
 
 use super::Runtime;
 use super::control::Client;
+use super::native_sandbox::NativeSandboxes;
 use super::observe::{self, RoleView};
 use super::protocol::Command;
 use super::run::StopIntent;
@@ -123,10 +123,11 @@ pub struct RoleOutcome {
 pub async fn plan(runtime: &Runtime, fleet: &Fleet, names: &[RoleName]) -> Vec<PlannedRole> {
     let probe = runtime.ports.paths.fresh();
     let forbidden = ForbiddenList::build(&runtime.world.forbidden_inputs(fleet), &*probe);
+    let native = NativeSandboxes::of_fleet(runtime, fleet, true).await;
     let mut planned = Vec::new();
     for name in names {
         let Some(role) = fleet.roles.get(name) else { continue };
-        let reasons = refusals(runtime, fleet, role, &forbidden, &*probe);
+        let reasons = refusals(runtime, fleet, role, &native, &forbidden, &*probe);
         let view = observe::role(runtime, Some(fleet), name).await;
         let (action, reasons) = if view.observed.state == RoleState::Running
             || view.observed.state == RoleState::Starting
@@ -177,10 +178,11 @@ pub fn refusals(
     runtime: &Runtime,
     fleet: &Fleet,
     role: &Role,
+    native: &NativeSandboxes,
     forbidden: &ForbiddenList,
     probe: &dyn PathProbe,
 ) -> Vec<String> {
-    let Some(assessment) = assess(runtime, fleet, role, forbidden, probe) else {
+    let Some(assessment) = assess(runtime, fleet, role, native, forbidden, probe) else {
         return plan::refusals(fleet, role);
     };
     let mut reasons: Vec<String> = assessment.problems.iter().map(ToString::to_string).collect();
@@ -194,6 +196,7 @@ pub fn assess(
     runtime: &Runtime,
     fleet: &Fleet,
     role: &Role,
+    native: &NativeSandboxes,
     forbidden: &ForbiddenList,
     probe: &dyn PathProbe,
 ) -> Option<Assessment> {
@@ -209,7 +212,7 @@ pub fn assess(
         mode: fleet_core::harness::StartMode::Fresh,
         session: harness.session_ids().are_chosen().then_some(&session),
         harness_home: &trees.harness_home(harness.id()),
-        outer: if Assessment::wants_isolation(role) { Outer::On } else { Outer::Off },
+        outer: native.outer(harness.id(), Assessment::wants_isolation(role)),
         version: None,
         operator_files: &BTreeMap::new(),
     };

@@ -26,6 +26,7 @@ use fleet_core::status::IsolationStatus;
 use serde::{Deserialize, Serialize};
 
 use super::log::RunnerLog;
+use super::native_sandbox;
 use super::{LoadedFleet, Runtime};
 
 /// `TERM` inside the console: tmux's own default terminal.
@@ -124,7 +125,7 @@ pub async fn prepare(
     let harness = runtime
         .harnesses
         .get(role.harness.as_str())
-        .ok_or_else(|| Refused::new(refusal_of_unbuilt(role)))?
+        .ok_or_else(|| Refused::new(format!("harness `{}` does not exist here", role.harness)))?
         .clone();
     let trees = runtime.trees(name);
     for tree in trees.all() {
@@ -134,13 +135,6 @@ pub async fn prepare(
     let attempt =
         Attempt { runtime, loaded: &loaded, role, harness: &*harness, trees: &trees, log };
     attempt.prepare(ledger).await
-}
-
-fn refusal_of_unbuilt(role: &Role) -> String {
-    role.unavailable.iter().find(|key| key.path == "harness").map_or_else(
-        || format!("harness `{}` is not available in this build", role.harness),
-        |key| format!("harness `{}` {}: {}", role.harness, key.reason, key.instead),
-    )
 }
 
 struct Attempt<'a> {
@@ -164,8 +158,9 @@ impl Attempt<'_> {
         loop {
             let home = self.harness_home(isolated)?;
             let (decision, session) = self.decide(&home, ledger)?;
+            let boundary = native_sandbox::outer(self.runtime, self.harness, isolated).await;
             let assessment =
-                self.assess(&home, &decision, &session, isolated, &forbidden, &*probe)?;
+                self.assess(&home, &decision, &session, boundary, &forbidden, &*probe)?;
             let chosen = match outer.take() {
                 Some(chosen) => chosen,
                 None => self.choose_outer(assessment.policy.as_ref()).await?,
@@ -236,7 +231,7 @@ impl Attempt<'_> {
         home: &Utf8Path,
         decision: &StartDecision,
         session: &SessionId,
-        isolated: bool,
+        outer: permissions::Outer,
         forbidden: &ForbiddenList,
         probe: &dyn PathProbe,
     ) -> Result<Assessment, Refused> {
@@ -249,7 +244,7 @@ impl Attempt<'_> {
             mode: decision.mode,
             session: Some(session),
             harness_home: home,
-            outer: if isolated { permissions::Outer::On } else { permissions::Outer::Off },
+            outer,
             version: None,
             operator_files: &BTreeMap::new(),
         };
@@ -465,6 +460,7 @@ impl Attempt<'_> {
         };
         let text = briefing::render(&BriefingInputs {
             role: self.role,
+            vocabulary: self.harness.vocabulary(),
             trees: self.trees,
             cwd: &assessment.dirs.cwd,
             user: &self.runtime.world.user,

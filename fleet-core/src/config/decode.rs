@@ -314,6 +314,29 @@ impl<'n, 'p> Field<'n, 'p> {
         Some(value.round() as u64)
     }
 
+    /// A percentage from 1 to 100, rounded.
+    pub(super) fn percent(&self, cx: &mut Cx<'_>) -> Option<u32> {
+        let value = match self.core() {
+            #[expect(clippy::cast_precision_loss, reason = "the range check below bounds it")]
+            Some(Core::Int(value)) => value as f64,
+            Some(Core::Float(value)) => value,
+            _ => {
+                self.wrong_type(cx, "a number");
+                return None;
+            }
+        };
+        if !(1.0..=100.0).contains(&value) {
+            self.reject(cx, Code::OutOfRange, "is out of range", |it| it.allowed(["1 to 100"]));
+            return None;
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "checked to be between 1 and 100"
+        )]
+        Some(value.round() as u32)
+    }
+
     /// One of several words.
     pub(super) fn word<T>(
         &self,

@@ -148,7 +148,7 @@ pub const ROLE: &[Key] = &[
     MODEL,
     MODEL_CHAIN,
     MAX_TOKENS,
-    key("autocompact_pct", Kind::Integer, "", "When the context is compacted, in percent."),
+    key("autocompact_pct", Kind::Number, "", "When the context is compacted, in percent."),
     ENV,
     key("env_pass", TEXTS, "[]", "Variables passed on from the environment of fleet."),
     key("oversee", Kind::List(&Kind::Block(OVERSEE)), "", "Roles it looks after."),
@@ -339,40 +339,6 @@ pub const WATCHDOG: &[Key] = &[
     key("prompt_file", Kind::Text, "", "A text in place of the written prompt."),
     ISOLATION_KEY,
     key("enabled", Kind::Bool, "true", "Whether it runs."),
-];
-
-/// Options of harnesses that the product knows and this build does not have: only their names are
-/// checked.
-pub const UNBUILT_OPTIONS: &[(&str, &[&str])] = &[
-    (
-        "claude-code",
-        &[
-            "permission_mode",
-            "effort",
-            "plugins",
-            "mem_palace",
-            "mem_palace_midsession_autosave",
-            "mcp_servers",
-            "mcp_servers_only",
-            "remote_control",
-            "config_home",
-        ],
-    ),
-    (
-        "codex",
-        &[
-            "launcher",
-            "sandbox",
-            "approval",
-            "permission_mode",
-            "search",
-            "profile",
-            "add_dirs",
-            "config",
-            "monitor",
-            "config_home",
-        ],
-    ),
 ];
 
 /// The names in a table.

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use super::decode::{Cx, Field, Path};
 use super::keys::{AUTH_PROXY, OWNER_CHANNEL};
 use super::model::{Role, Session, Unavailable};
+use super::models::{self, Models};
 use super::options::Effective;
 use super::provenance::{Layer, Spot};
 use super::role_env::{Env, EnvPass, is_hijack};
@@ -14,7 +15,7 @@ use super::role_later::{merge_monitor, merge_worklog};
 use super::tree::{At, Entry, Node};
 use super::unavailable::not_built;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::harness::{Options, UNBUILT};
+use crate::harness::Options;
 use crate::id::{HarnessId, IdentityName, RoleName};
 use crate::isolation::{Backend, Resources};
 use crate::permissions::{Approval, Filesystem, Permissions, Unattended};
@@ -74,11 +75,11 @@ pub(super) fn resolve<'n>(
         SaidHarness::Nothing if options.lacks_command(&harness, field, defaults.node, cx) => {
             Options::new()
         }
+        SaidHarness::Nothing if !is_registered(&harness, field, cx) => Options::new(),
         SaidHarness::Nothing | SaidHarness::Known => options.check(&harness, field, cx),
     };
-    let (model, chain) = models(&keys, same.then_some(base), field, cx);
     let isolation = keys.isolation.as_ref().or(base.isolation.as_ref()).cloned();
-    let env = environment(std::mem::take(&mut keys.env), base);
+    let Models { model, chain, env } = models::resolve(&mut keys, base, &harness, same, field, cx);
     let wrapped = isolation.as_ref().is_some_and(|layer| {
         layer.block.backend != Backend::None || layer.block.resources != Resources::default()
     });
@@ -200,11 +201,23 @@ fn default_identity(
 }
 
 /// An error at a place that may lie in the defaults, about this role.
-fn conflict(field: &Field<'_, '_>, key: &str, at: At, message: &str, cx: &mut Cx<'_>) {
+pub(super) fn conflict(field: &Field<'_, '_>, key: &str, at: At, message: &str, cx: &mut Cx<'_>) {
     let here = Field { path: Path::Key(&field.path, key), ..*field };
     let mut diagnostic = here.dress(cx, Diagnostic::error(Code::Conflict, message));
     diagnostic.place = Some(cx.place(at));
     cx.sink.push(diagnostic);
+}
+
+/// Reports, at the role, a default harness that this program does not have.
+fn is_registered(harness: &HarnessId, field: &Field<'_, '_>, cx: &mut Cx<'_>) -> bool {
+    let registered: Vec<String> = cx.options.harnesses.ids().map(str::to_owned).collect();
+    let known = registered.iter().any(|id| id == harness.as_str());
+    if !known {
+        let message =
+            format!("no `harness` is written, and the default `{harness}` does not exist here");
+        field.report(cx, Code::MissingKey, message, |it| it.allowed(registered));
+    }
+    known
 }
 
 fn refuses(harness: &HarnessId, key: &str, cx: &Cx<'_>) -> bool {
@@ -240,39 +253,11 @@ fn refused_keys(
 }
 
 /// The entry at a dotted path.
-fn find<'n>(node: &'n Node, path: &str) -> Option<&'n Entry> {
+pub(super) fn find<'n>(node: &'n Node, path: &str) -> Option<&'n Entry> {
     match path.split_once('.') {
         Some((key, rest)) => find(&node.get(key)?.value, rest),
         None => node.get(path),
     }
-}
-
-/// Model and chain. Inherited only where the effective harness is the one of the defaults.
-fn models(
-    keys: &RoleKeys<'_>,
-    base: Option<&RoleKeys<'_>>,
-    field: &Field<'_, '_>,
-    cx: &mut Cx<'_>,
-) -> (Option<String>, Vec<String>) {
-    let model = keys.model.clone().or_else(|| base?.model.clone()).and_then(Said::value);
-    let chain = keys.model_chain.as_ref().or_else(|| base?.model_chain.as_ref());
-    let Some(chain) = chain else { return (model, Vec::new()) };
-    if let (Some(model), Some(first)) = (&model, chain.value.first())
-        && model != first
-    {
-        conflict(field, "model_chain", chain.at, "must begin with `model`", cx);
-    }
-    (model, chain.value.clone())
-}
-
-/// Role over defaults, name by name.
-fn environment(own: Env, base: &RoleKeys<'_>) -> Env {
-    if base.env.is_empty() {
-        return own;
-    }
-    let mut env = base.env.clone();
-    env.extend(own);
-    env
 }
 
 /// Variables that would act on what wraps the agent, outside its sandbox.
@@ -332,18 +317,11 @@ fn unavailable(
     let mut add = |key: &str, what: &str, instead: &str, at: Option<At>, cx: &Cx<'_>| {
         list.push(not_built(key, what, instead, at.map(|at| cx.place(at))));
     };
-    let unbuilt =
-        UNBUILT.contains(&harness.as_str()) && cx.options.harnesses.get(harness.as_str()).is_none();
-    if unbuilt {
-        let at = at(keys.harness.as_ref(), base.harness.as_ref()).map(|it| it.at);
-        let instead = "write `harness: command` with `harness_options.argv`";
-        let default = if at.is_none() { "default " } else { "" };
-        add("harness", &format!("the {default}harness `{harness}`"), instead, at, cx);
-        let written = at_of(keys.permissions.as_ref(), base.permissions.as_ref());
-        if written.is_some() {
-            let what = format!("translating permissions for the harness `{harness}`");
-            add("permissions", &what, "leave `permissions` out", written, cx);
-        }
+    let same = *harness == defaults.harness;
+    let chain = keys.model_chain.as_ref().or_else(|| base.model_chain.as_ref().filter(|_| same));
+    if let Some(written) = chain {
+        let instead = "write the first of them as `model`";
+        add("model_chain", "falling back to another model", instead, Some(written.at), cx);
     }
     let session = at(keys.session.as_ref(), base.session.as_ref());
     if let Some(written) = session.filter(|it| it.value == Session::Acp) {

@@ -11,6 +11,7 @@ mod isolation_block;
 mod isolation_grammar;
 mod load;
 mod merge;
+mod models;
 mod options;
 mod provenance;
 mod role_env;

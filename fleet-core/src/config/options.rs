@@ -7,7 +7,6 @@ use indexmap::IndexMap;
 use serde_json::{Map, Number, Value as Json};
 
 use super::decode::{Cx, Field, Path, elsewhere};
-use super::keys::UNBUILT_OPTIONS;
 use super::scalar::Core;
 use super::tree::{Entry, Node, Value};
 use crate::diagnostic::{Code, Diagnostic, nearest};
@@ -69,10 +68,9 @@ impl<'n> Effective<'n> {
             // The key is handed on in any case: it may not exist at all.
             options.insert(entry.key.to_string(), value.unwrap_or_default());
         }
-        let mut problems = match cx.options.harnesses.get(harness.as_str()) {
-            Some(harness) => harness.validate_options(&options),
-            None => unknown_names(harness, &options),
-        };
+        // A harness that is not registered is reported elsewhere.
+        let registered = cx.options.harnesses.get(harness.as_str());
+        let mut problems = registered.map(|it| it.validate_options(&options)).unwrap_or_default();
         let judged: HashSet<String> =
             problems.iter().map(|found| first_key(&found.path).to_owned()).collect();
         for key in unfit {
@@ -139,21 +137,6 @@ fn problem(path: &str, message: &str) -> OptionProblem {
         allowed: Vec::new(),
         unknown_key: false,
     }
-}
-
-/// Of a harness that is not in this build only the names of options are known.
-fn unknown_names(harness: &HarnessId, options: &Options) -> Vec<OptionProblem> {
-    let known = UNBUILT_OPTIONS.iter().find(|(id, _)| *id == harness.as_str());
-    let Some((_, names)) = known else { return Vec::new() };
-    options
-        .keys()
-        .filter(|key| !names.contains(&key.as_str()))
-        .map(|key| OptionProblem {
-            allowed: names.iter().map(|name| (*name).to_owned()).collect(),
-            unknown_key: true,
-            ..problem(key, "unknown key")
-        })
-        .collect()
 }
 
 /// The node at a path such as `.a[1]`, or the nearest one around it.

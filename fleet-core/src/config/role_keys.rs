@@ -11,7 +11,6 @@ use super::role_env::{self, Env, EnvPass};
 use super::role_later::{self, MonitorKeys, WorklogKeys};
 use super::tree::{At, Entry};
 use crate::diagnostic::Code;
-use crate::harness::UNBUILT;
 use crate::id::{HarnessId, IdentityName, RoleName};
 use crate::path::LexicalPath;
 use crate::permissions::{Approval, Filesystem, Unattended};
@@ -114,9 +113,7 @@ pub(super) fn decode<'n>(
         model: value(&cursor, "model", cx, model),
         model_chain: written(&cursor, "model_chain", cx, model_chain),
         max_tokens: value(&cursor, "max_tokens", cx, |it, cx| it.integer(cx, 1..=LARGEST)),
-        autocompact_pct: value(&cursor, "autocompact_pct", cx, |it, cx| {
-            u32::try_from(it.integer(cx, 1..=100)?).ok()
-        }),
+        autocompact_pct: value(&cursor, "autocompact_pct", cx, |it, cx| it.percent(cx)),
         env: value(&cursor, "env", cx, role_env::env).unwrap_or_default(),
         env_pass: value(&cursor, "env_pass", cx, role_env::env_pass).unwrap_or_default(),
         oversee: written(&cursor, "oversee", cx, oversee),
@@ -157,7 +154,7 @@ fn written<'n, T>(
 fn harness(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<HarnessId> {
     let text = field.text(cx)?;
     let registered: Vec<String> = cx.options.harnesses.ids().map(str::to_owned).collect();
-    let known = || registered.iter().map(String::as_str).chain(UNBUILT.iter().copied());
+    let known = || registered.iter().map(String::as_str);
     if known().any(|id| id == text) {
         return text.parse().ok();
     }
@@ -285,16 +282,26 @@ fn model(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Said<String>> {
 }
 
 fn model_name(text: &str, field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<String> {
-    let fits = text.chars().count() <= MODEL_CHARACTERS
-        && !text.starts_with('-')
-        && !text.chars().any(char::is_control);
-    if fits {
+    if is_model_name(text) {
         return Some(text.to_owned());
     }
     field.reject(cx, Code::InvalidValue, "is not the name of a model", |it| {
-        it.allowed([format!("1 to {MODEL_CHARACTERS} printable characters, the first not `-`")])
+        it.allowed([model_names()])
     });
     None
+}
+
+/// Whether a trimmed text can be the name of a model: it becomes an argument.
+pub(super) fn is_model_name(text: &str) -> bool {
+    !text.is_empty()
+        && text.chars().count() <= MODEL_CHARACTERS
+        && !text.starts_with('-')
+        && !text.chars().any(char::is_control)
+}
+
+/// What [`is_model_name`] allows, in words.
+pub(super) fn model_names() -> String {
+    format!("1 to {MODEL_CHARACTERS} printable characters, the first not `-`")
 }
 
 fn model_chain(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Vec<String>> {

@@ -198,6 +198,10 @@ pub struct Prerequisite {
     pub qualified: &'static [&'static str],
     /// Programs that its own sandbox needs beside it.
     pub sandbox_programs: &'static [&'static str],
+    /// Program and arguments that start its own sandbox around nothing and end with 0 if that works;
+    /// empty if it has no sandbox of its own. Run with a scratch directory as `HOME` and as the
+    /// harness home.
+    pub sandbox_trial: &'static [&'static str],
 }
 
 impl SessionIds {

@@ -6,6 +6,7 @@ pub mod codex;
 pub mod command;
 mod launch_data;
 pub mod screen;
+mod vocabulary;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -19,12 +20,10 @@ pub use launch_data::{
     LaunchContext, LaunchDirs, Prerequisite, SessionFiles, SessionIds, SessionMeta, SharedItem,
     SharedKind,
 };
+pub use vocabulary::Vocabulary;
 
 /// Options as written, in JSON form.
 pub type Options = serde_json::Map<String, serde_json::Value>;
-
-/// Harnesses that the product knows and this build does not have.
-pub const UNBUILT: &[&str] = &["claude-code", "codex"];
 
 /// What is wrong with an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +93,13 @@ pub trait Harness: Send + Sync + Debug {
     /// Role keys (below the role, dotted) that mean nothing to this harness and are refused when
     /// written, each with a reason.
     fn refused_keys(&self) -> &'static [(&'static str, &'static str)];
+
+    /// The variable by which its environment pins the model (01 §4.4). A role with a model then has
+    /// this variable with the same value; `None` where the environment names no model.
+    fn model_variable(&self) -> Option<&'static str>;
+
+    /// How the briefing speaks to it.
+    fn vocabulary(&self) -> Vocabulary;
 
     /// How the program starts: argv, environment, files.
     fn launch(&self, context: &LaunchContext<'_>) -> HarnessLaunch;

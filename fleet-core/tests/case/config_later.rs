@@ -3,7 +3,7 @@
 use fleet_core::path::LexicalPath;
 use rstest::rstest;
 
-use crate::fleet::{base, names};
+use crate::fleet::{base, names, only_command};
 
 const COMMAND: &str = "harness: command, harness_options: {argv: [sh]}";
 
@@ -46,26 +46,48 @@ fn what_asks_for_nothing_missing_is_not_refused(#[case] key: &str) {
 }
 
 #[test]
-fn a_harness_that_is_not_built_refuses_also_as_the_default() {
+fn a_registered_harness_serves_every_role_that_writes_nothing_else() {
     for text in [
         "roles: {A: {}}",
         "roles: {A: {harness: codex}}",
-        "defaults: {harness: codex}\nroles: {A: {}}",
+        "defaults: {harness: codex}\nroles: {A: {permissions: {approval: allow}}}",
+        "roles: {A: {model: m, max_tokens: 200000, autocompact_pct: 62.4}}",
     ] {
-        let role = base(text).role("A");
-        assert_eq!(role.unavailable.len(), 1);
-        assert_eq!(role.unavailable[0].path, "harness");
-        names(&role.unavailable[0].instead, &["`harness: command`", "harness_options.argv"]);
+        assert_eq!(refusing(text, "A"), [""; 0], "{text}");
     }
-    let text = "roles: {A: {permissions: {approval: ask}}}";
-    assert_eq!(refusing(text, "A"), ["harness", "permissions"]);
-    assert!(base(text).role("A").permissions_declared);
+    assert_eq!(base("roles: {A: {}}").role("A").harness.as_str(), "claude-code");
+    assert_eq!(base("roles: {A: {autocompact_pct: 62.4}}").role("A").autocompact_pct, Some(62));
+    names(&base("roles: {A: {autocompact_pct: 100.5}}").only(), &["autocompact_pct", "1 to 100"]);
+}
+
+#[test]
+fn a_credential_proxy_is_refused_and_is_for_one_harness_only() {
     let text = "roles: {A: {auth_proxy: {kind: anthropic, base_url: 'http://127.0.0.1:1'}}}";
-    assert_eq!(refusing(text, "A"), ["harness", "auth_proxy"]);
+    assert_eq!(refusing(text, "A"), ["auth_proxy"]);
     let text = format!(
         "roles: {{A: {{{COMMAND}, auth_proxy: {{kind: anthropic, base_url: 'http://127.0.0.1:1'}}}}}}"
     );
     names(&base(text).only(), &["auth_proxy: is for the harness `claude-code` only"]);
+}
+
+#[test]
+fn a_chain_of_models_refuses_where_it_is_in_force() {
+    let text = "defaults: {harness: codex, model_chain: [a, b]}\n\
+                roles: {A: {}, B: {harness: claude-code}, C: {model_chain: [c]}}";
+    assert_eq!(refusing(text, "A"), ["model_chain"]);
+    assert_eq!(refusing(text, "B"), [""; 0]);
+    assert_eq!(refusing(text, "C"), ["model_chain"]);
+    names(&base(text).role("A").unavailable[0].instead, &["the first of them as `model`"]);
+}
+
+#[test]
+fn without_the_default_harness_a_role_must_name_one() {
+    let load = |text: &str| {
+        let line = base(text).with(only_command()).refused();
+        assert_eq!(line.len(), 1, "{line:?}");
+        line.into_iter().next().expect("one")
+    };
+    names(&load("roles:\n  A: {}\n"), &[":2:6: role 'A': ", "`claude-code`", "allowed: command"]);
 }
 
 #[test]

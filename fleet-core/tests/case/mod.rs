@@ -1,3 +1,4 @@
+mod briefing;
 mod closure;
 mod config;
 mod config_isolation;
@@ -6,5 +7,6 @@ mod config_limits;
 mod config_role;
 mod isolation;
 mod screens;
+mod models;
 mod select;
 mod weakness;

@@ -236,7 +236,7 @@ fn right_bias(defaults: &Value, role: &Value) -> Value {
 #[test]
 fn p25_maps_merge_key_by_key_with_the_role_winning() {
     let options = prop::collection::btree_map(
-        select(vec!["effort", "permission_mode", "config_home"]).prop_map(str::to_owned),
+        select(vec!["effort", "plugins", "config_home"]).prop_map(str::to_owned),
         "[a-z]{1,3}",
         0..3,
     );

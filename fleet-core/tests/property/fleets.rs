@@ -93,7 +93,7 @@ fn shared() -> Vec<Field> {
         field("model", text()),
         field("max_tokens", (1..9999u32).prop_map(Value::from)),
         field("env", env()),
-        field("harness_options", Just(json!({"permission_mode": "x", "config_home": "shared"}))),
+        field("harness_options", Just(json!({"permission_mode": "ask", "config_home": "shared"}))),
         field("isolation", isolation()),
         field("monitor", monitor()),
         field("worklog", worklog()),

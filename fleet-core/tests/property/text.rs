@@ -6,7 +6,8 @@ use camino::Utf8PathBuf;
 use fleet_core::briefing::{BriefingInputs, render};
 use fleet_core::config::{ConfigSources, Fleet, LoadOptions, Role, SourceText, YamlMode, load};
 use fleet_core::environment::{EnvironmentInputs, child_environment};
-use fleet_core::harness::Harnesses;
+use fleet_core::harness::command::CommandHarness;
+use fleet_core::harness::{Harness, Harnesses};
 use fleet_core::launch::Environment;
 use fleet_core::layout::FleetLayout;
 use fleet_core::path::LexicalPath;
@@ -93,6 +94,7 @@ fn briefing(role: &Role, curated: Option<&str>) -> String {
     let trees = FleetLayout::new("/h".into()).role(&role.name);
     render(&BriefingInputs {
         role,
+        vocabulary: CommandHarness::default().vocabulary(),
         trees: &trees,
         cwd: "/work".into(),
         user: "u",

@@ -1,13 +1,16 @@
 //! Loading a fleet from text.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use fleet_core::config::{
     ConfigSources, Fleet, LoadOptions, Loaded, Role, SourceText, YamlMode, load,
 };
 use fleet_core::diagnostic::Severity;
 use fleet_core::harness::Harnesses;
+use fleet_core::harness::command::CommandHarness;
 use fleet_core::path::LexicalPath;
+use fleet_core::test_support::fakes::stub_harnesses;
 
 /// The fleet home of these tests.
 pub(crate) const HOME: &str = "/home/op";
@@ -17,11 +20,24 @@ pub(crate) struct Files {
     base: Option<Vec<u8>>,
     drop_ins: Vec<(String, Vec<u8>)>,
     mode: YamlMode,
+    harnesses: Harnesses,
+}
+
+/// A program that has no model harness.
+pub(crate) fn only_command() -> Harnesses {
+    let mut harnesses = Harnesses::default();
+    harnesses.register(Arc::new(CommandHarness::default()));
+    harnesses
 }
 
 /// A fleet with this base file.
 pub(crate) fn base(text: impl AsRef<[u8]>) -> Files {
-    Files { base: Some(text.as_ref().to_vec()), drop_ins: Vec::new(), mode: YamlMode::Compat }
+    Files {
+        base: Some(text.as_ref().to_vec()),
+        drop_ins: Vec::new(),
+        mode: YamlMode::Compat,
+        harnesses: stub_harnesses(),
+    }
 }
 
 /// A fleet without a base file.
@@ -32,6 +48,11 @@ pub(crate) fn no_base() -> Files {
 impl Files {
     pub(crate) fn drop_in(mut self, name: &str, text: impl AsRef<[u8]>) -> Self {
         self.drop_ins.push((name.to_owned(), text.as_ref().to_vec()));
+        self
+    }
+
+    pub(crate) fn with(mut self, harnesses: Harnesses) -> Self {
+        self.harnesses = harnesses;
         self
     }
 
@@ -58,8 +79,8 @@ impl Files {
                 .collect(),
         };
         let home = LexicalPath::absolute(HOME).expect("absolute");
-        let harnesses = Harnesses::built_in();
-        load(&sources, &LoadOptions { yaml_mode: self.mode, home: &home, harnesses: &harnesses })
+        let harnesses = &self.harnesses;
+        load(&sources, &LoadOptions { yaml_mode: self.mode, home: &home, harnesses })
     }
 
     /// The fleet; panics with the problems if there is none.

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::options::CommandOptions;
 use crate::harness::{
     ExitPolicy, Harness, HarnessLaunch, HomeSpec, LaunchContext, OptionProblem, Options,
-    Prerequisite, ScreenTexts, SessionIds, StartMode,
+    Prerequisite, ScreenTexts, SessionIds, StartMode, Vocabulary,
 };
 use crate::id::HarnessId;
 use crate::permissions::{Translation, TranslationRequest};
@@ -47,6 +47,18 @@ impl Harness for CommandHarness {
             ("max_tokens", "a `command` role has no context budget"),
             ("autocompact_pct", "a `command` role has no context to compact"),
         ]
+    }
+
+    fn model_variable(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn vocabulary(&self) -> Vocabulary {
+        Vocabulary {
+            launch_note: |role| {
+                format!("You were launched as fleet role `{role}`; say that you are running.")
+            },
+        }
     }
 
     fn launch(&self, context: &LaunchContext<'_>) -> HarnessLaunch {

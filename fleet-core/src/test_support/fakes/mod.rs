@@ -9,6 +9,7 @@ mod memory_supervisor;
 mod memory_tmux;
 mod memory_tree;
 mod scripted_exec;
+mod stub_harness;
 
 pub use counting_ids::CountingIds;
 pub use manual_clock::ManualClock;
@@ -18,3 +19,4 @@ pub use memory_supervisor::MemorySupervisor;
 pub use memory_tmux::{MemoryTmux, MemoryTmuxServers, Typed};
 pub use memory_tree::MemoryTree;
 pub use scripted_exec::{Answer, ScriptedExec};
+pub use stub_harness::{StubHarness, stub_harnesses};
