@@ -8,5 +8,8 @@
 //! | `custom_supervisor` | keep runners alive with something else than systemd |
 //! | `dry_run` | resolve what a role may touch, against a file system that does not exist |
 //!
+//! Fleet files to start from are in `claude-code/`, `codex/`, `mixed/` and `other-agents/`; those of the
+//! first look in `quickstart/`.
+//!
 //! Run one with `cargo run -p fleet-examples --example dry_run`. Tests in `tests/` run all of them
 //! and load every fleet file of this directory.

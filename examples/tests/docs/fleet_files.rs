@@ -1,11 +1,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
 
 use camino::Utf8PathBuf;
 use fleet_core::config::{ConfigSources, Fleet, LoadOptions, SourceText, YamlMode, load};
 use fleet_core::harness::Harnesses;
+use fleet_core::harness::command::CommandOptions;
 use fleet_core::isolation::{Backend, NetworkMode, OnUnavailable};
 use fleet_core::path::LexicalPath;
+use fleet_core::test_support::fakes::StubHarness;
 
 fn here() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -22,6 +26,17 @@ fn fleet_files(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// The harnesses of the product; a stub stands in where a build has one less.
+fn harnesses() -> Harnesses {
+    let mut harnesses = Harnesses::built_in();
+    for stub in [StubHarness::claude_code(), StubHarness::codex()] {
+        if harnesses.get(stub.id.as_str()).is_none() {
+            harnesses.register(Arc::new(stub));
+        }
+    }
+    harnesses
+}
+
 fn loaded(path: &Path) -> Fleet {
     loaded_text(fs::read(path).expect("a readable file"), &path.display().to_string())
 }
@@ -34,7 +49,7 @@ fn loaded_text(bytes: Vec<u8>, shown: &str) -> Fleet {
         drop_ins: Vec::new(),
     };
     let home = LexicalPath::absolute("/home/operator").expect("absolute");
-    let harnesses = Harnesses::built_in();
+    let harnesses = harnesses();
     let options = LoadOptions { yaml_mode: YamlMode::Strict, home: &home, harnesses: &harnesses };
     let loaded = load(&sources, &options);
     assert_eq!(loaded.diagnostics, [], "{shown}");
@@ -45,13 +60,51 @@ fn loaded_text(bytes: Vec<u8>, shown: &str) -> Fleet {
 fn every_fleet_file_loads_without_a_remark() {
     let mut found = Vec::new();
     fleet_files(&here(), &mut found);
-    assert!(found.len() >= 2, "found {found:?}");
+    assert!(found.len() >= 7, "found {found:?}");
     for path in found {
         let fleet = loaded(&path);
         assert!(!fleet.roles.is_empty(), "{}", path.display());
         for role in fleet.roles.values() {
             let refused: Vec<_> = role.unavailable.iter().filter(|key| key.refuses).collect();
             assert!(refused.is_empty(), "{}: {}: {refused:?}", path.display(), role.name);
+        }
+    }
+}
+
+#[test]
+fn every_model_is_confined_and_can_be_reached() {
+    for name in ["claude-code", "codex", "mixed"] {
+        let fleet = loaded(&here().join(name).join("fleet.yaml"));
+        for role in fleet.roles.values() {
+            let block = role.isolation.as_ref().expect("isolation");
+            assert_eq!(block.on_unavailable, Some(OnUnavailable::Strict), "{name}: {}", role.name);
+            let model = role.harness.as_str() != "command";
+            let network = if model { NetworkMode::Allow } else { NetworkMode::Deny };
+            assert_eq!(block.network(), network, "{name}: {}", role.name);
+            assert_eq!(role.permissions_declared, model, "{name}: {}", role.name);
+        }
+    }
+}
+
+#[test]
+fn other_agents_are_told_where_their_briefing_is_and_can_be_read_by_a_shell() {
+    for name in ["opencode", "gemini-cli"] {
+        let fleet = loaded(&here().join("other-agents").join(format!("{name}.yaml")));
+        for role in fleet.roles.values() {
+            let options =
+                CommandOptions::parse(role.harness_options.expose()).expect("good options");
+            assert!(
+                !options.ready.is_empty() && !options.busy.is_empty() && !options.modal.is_empty()
+            );
+            let resume = options.resume_argv.expect("a way to go on");
+            assert!(options.argv[2].contains("$OURS_FLEET_BRIEFING"), "{name}");
+            for argv in [&options.argv, &resume] {
+                assert_eq!(argv[..2], ["sh", "-c"], "{name}");
+                assert!(argv[2].contains("$OURS_FLEET_STATE"), "{name} keeps its data in the role");
+                let status =
+                    Command::new("sh").args(["-n", "-c", &argv[2]]).status().expect("sh runs");
+                assert!(status.success(), "{name}: {}", argv[2]);
+            }
         }
     }
 }
@@ -95,6 +148,10 @@ fn the_fleet_file_of_the_readme_loads_without_a_remark() {
     let fleet = loaded_text(readme_part("```yaml\n", "```").into_bytes(), "README.md");
     let names: Vec<_> = fleet.roles.keys().map(ToString::to_string).collect();
     assert_eq!(names, ["builder"]);
+    // The one that is written by a shell.
+    let first = readme_part("cat > ~/fleet.yaml <<'EOF'\n", "EOF");
+    let fleet = loaded_text(first.into_bytes(), "README.md");
+    assert!(fleet.roles["hello"].isolation.is_some());
 }
 
 #[test]

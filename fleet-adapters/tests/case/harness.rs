@@ -71,7 +71,7 @@ impl IsolationBackend for Plain {
 }
 
 #[derive(Debug)]
-struct OneTree(MemoryTree);
+pub(crate) struct OneTree(pub(crate) MemoryTree);
 
 impl PathProbes for OneTree {
     fn fresh(&self) -> Box<dyn PathProbe> {

@@ -65,6 +65,9 @@ Examples:
   ours-fleet doctor
   ours-fleet doctor --json | jq '.checks[] | select(.level != \"pass\")'")]
 pub struct Doctor {
+    /// Of the harnesses, check only this one
+    #[arg(long, value_name = "ID")]
+    pub harness: Option<String>,
     /// How strictly YAML is read
     #[arg(long, value_enum, value_name = "MODE", default_value = "compat")]
     pub yaml_mode: YamlModeArg,

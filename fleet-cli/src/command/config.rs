@@ -1,9 +1,10 @@
 //! `config`: what the fleet file means, before anything is started.
 
+use fleet_adapters::runner::native_sandbox::NativeSandboxes;
 use fleet_core::config::{Fleet, Role, Session};
 use fleet_core::id::HarnessId;
 use fleet_core::isolation::{Backend, EnforcementLevel, MountOrigin};
-use fleet_core::permissions::{Supported, Translation};
+use fleet_core::permissions::{Outer, Translation};
 use fleet_core::plan::unavailable_line;
 use fleet_core::redact::MARKER;
 
@@ -12,7 +13,7 @@ use crate::args;
 use crate::error::{CliError, ErrorKind};
 use crate::exit::ExitStatus;
 use crate::fleet::{FleetFiles, has_errors};
-use crate::resolved::{ResolvedRole, Resolver, plan_json, redacted};
+use crate::resolved::{ResolvedRole, Resolver, permissions as words, plan_json, redacted};
 use crate::ui::{Printer, Table, Tone, print_diagnostic};
 
 /// Loads, checks and prints; touches nothing.
@@ -24,7 +25,8 @@ pub fn run(app: &App, args: &args::Config) -> Result<ExitStatus, CliError> {
     let Some(fleet) = &files.fleet else {
         return Err(ErrorKind::Config { diagnostics: files.diagnostics }.into());
     };
-    let roles = Resolver::new(app, fleet).all();
+    // No program is run: what a harness has of its own is taken to work, and `doctor` tries it.
+    let roles = Resolver::new(app, fleet, NativeSandboxes::assumed()).all();
     let bad = files.has_errors() || roles.iter().any(|role| has_errors(&role.problems));
     if args.json {
         app.printer.json(&plan_json(fleet, &roles, &files.diagnostics));
@@ -86,8 +88,8 @@ fn facts(resolved: &ResolvedRole<'_>) -> Vec<(&'static str, String)> {
         ("identity", role.identity.to_string()),
         ("source", resolved.place.to_string()),
         ("cwd", cwd(resolved)),
-        ("permissions", permissions(resolved)),
     ];
+    rows.extend(permissions(resolved));
     let mut add = |key, value: Option<String>| {
         if let Some(value) = value {
             rows.push((key, value));
@@ -104,6 +106,8 @@ fn facts(resolved: &ResolvedRole<'_>) -> Vec<(&'static str, String)> {
     add("monitor", Some(monitor(role)));
     add("options", options(role));
     add("env", env(role));
+    rows.extend(words::home(resolved));
+    rows.extend(resolved.notes.iter().map(|line| ("note", line.clone())));
     rows
 }
 
@@ -119,24 +123,31 @@ fn cwd(resolved: &ResolvedRole<'_>) -> String {
     format!("{}{note}", resolved.cwd)
 }
 
-fn permissions(resolved: &ResolvedRole<'_>) -> String {
-    let common = resolved.role.permissions;
-    let words = format!(
-        "approval {}, filesystem {}, unattended {}",
-        common.approval.as_str(),
-        common.filesystem.as_str(),
-        common.unattended.as_str()
-    );
-    match &resolved.translation {
-        Some(Translation::Supported(Supported { native, exact, .. })) => {
-            let native: Vec<String> =
-                native.iter().map(|(key, value)| format!("{key}={value}")).collect();
-            let exact = if *exact { "exact" } else { "not exact" };
-            format!("{words} → {} ({exact})", native.join(", "))
+/// What the harness makes of the permissions, in several rows.
+fn permissions(resolved: &ResolvedRole<'_>) -> Vec<(&'static str, String)> {
+    let asked = words::asked(resolved.role);
+    let supported = match &resolved.translation {
+        Some(Translation::Supported(supported)) => supported,
+        Some(Translation::Unsupported { reason }) => {
+            return vec![("permissions", format!("{asked} → none: {reason}"))];
         }
-        Some(Translation::Unsupported { reason }) => format!("{words} → none: {reason}"),
-        None => words,
-    }
+        None => return vec![("permissions", asked)],
+    };
+    let native = words::native(supported);
+    let mut rows = vec![
+        ("permissions", format!("{asked} → {native} ({})", words::exactness(supported))),
+        ("boundary", boundary(resolved.outer)),
+    ];
+    rows.extend(supported.warnings.iter().map(|line| ("warning", line.clone())));
+    rows.extend(supported.notes.iter().map(|line| ("note", line.clone())));
+    rows.extend(resolved.conflicts.iter().map(|it| ("conflict", words::conflict(it))));
+    rows.extend(resolved.floor.iter().map(|it| ("unattended", words::floor(it))));
+    rows
+}
+
+fn boundary(outer: Outer) -> String {
+    let tried = if outer.is_on() { "" } else { " (`doctor` tries it)" };
+    format!("{}{tried}", words::boundary(outer))
 }
 
 fn first_line(text: &str) -> Option<String> {

@@ -1,6 +1,7 @@
 //! `restart` and `force-restart`: stop and start.
 
 use fleet_adapters::runner::apply::{self, Action, Outcome, PlannedRole, RoleOutcome};
+use fleet_adapters::runner::native_sandbox::NativeSandboxes;
 use fleet_core::config::YamlMode;
 use fleet_core::id::RoleName;
 use serde_json::json;
@@ -39,7 +40,8 @@ pub async fn run(
         }
         return Ok(ExitStatus::Done);
     }
-    let resolver = Resolver::new(app, fleet);
+    let native = NativeSandboxes::of_fleet(&app.runtime, fleet, true).await;
+    let resolver = Resolver::new(app, fleet, native);
     let (mut ready, mut outcomes) = (Vec::new(), Vec::new());
     for role in names.iter().filter_map(|name| fleet.roles.get(name)) {
         let reasons = resolver.refusals(role);

@@ -3,10 +3,11 @@ use std::collections::BTreeMap;
 use fleet_core::config::{Fleet, Session};
 use fleet_core::diagnostic::Diagnostic;
 use fleet_core::isolation::{IsolationBlock, IsolationPolicy, Mount, MountOrigin};
-use fleet_core::permissions::Translation;
+use fleet_core::permissions::{Translation, Unattended};
 use fleet_core::redact::MARKER;
 use serde_json::{Value, json};
 
+use super::permissions::tree;
 use super::{ResolvedRole, redacted};
 use crate::ui::document;
 
@@ -49,6 +50,13 @@ fn role_json(resolved: &ResolvedRole<'_>) -> Value {
         "maxTokens": role.max_tokens,
         "autocompactPct": role.autocompact_pct,
         "permissions": permissions(resolved),
+        "harnessHome": resolved.home.as_ref().map(|home| json!({
+            "variable": home.variable, "path": home.path, "shared": home.shared,
+        })),
+        "harnessFiles": resolved.files.iter().map(|(place, name)| json!({
+            "place": tree(*place), "name": name,
+        })).collect::<Vec<_>>(),
+        "launchNotes": resolved.notes,
         "monitor": role.monitor,
         "ownerChannel": null,
         "loops": [],
@@ -76,6 +84,7 @@ fn permissions(resolved: &ResolvedRole<'_>) -> Value {
     let mut value = json!({
         "common": role.permissions,
         "declared": role.permissions_declared,
+        "outer": resolved.outer,
         "effectiveNative": null,
         "supported": false,
         "exact": false,
@@ -83,9 +92,16 @@ fn permissions(resolved: &ResolvedRole<'_>) -> Value {
         "mode": null,
         "capabilities": resolved.floor.iter().flat_map(|it| &it.granted).collect::<Vec<_>>(),
         "floor": resolved.floor,
+        "severity": resolved.floor.as_ref().filter(|it| !it.is_met()).map(|it| {
+            match it.unattended {
+                Unattended::Deny => "fail",
+                Unattended::Wait => "warn",
+            }
+        }),
         "conflicts": resolved.conflicts,
         "notes": [],
         "warnings": [],
+        "refusals": [],
     });
     match &resolved.translation {
         Some(Translation::Supported(it)) => {
@@ -96,6 +112,7 @@ fn permissions(resolved: &ResolvedRole<'_>) -> Value {
             value["mode"] = json!(it.mode);
             value["notes"] = json!(it.notes);
             value["warnings"] = json!(it.warnings);
+            value["refusals"] = json!(it.refusals);
         }
         Some(Translation::Unsupported { reason }) => value["warnings"] = json!([reason]),
         None => {}

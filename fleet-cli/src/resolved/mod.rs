@@ -2,18 +2,22 @@
 //! Looks at paths through the probe and changes nothing.
 
 mod json;
+pub mod permissions;
 mod redact;
 
 use std::num::NonZero;
 
+use camino::Utf8PathBuf;
 use fleet_adapters::runner::apply;
+use fleet_adapters::runner::native_sandbox::NativeSandboxes;
 use fleet_core::config::{Fleet, Role};
 use fleet_core::diagnostic::{Diagnostic, Place};
+use fleet_core::harness::FilePlace;
 use fleet_core::isolation::forbidden::ForbiddenList;
 use fleet_core::isolation::select::{Fallback, candidates, fallback};
 use fleet_core::isolation::{BackendName, EnforcementRow, IsolationPolicy};
-use fleet_core::permissions::{Conflict, Floor, Translation};
-use fleet_core::plan::working_directory;
+use fleet_core::permissions::{Conflict, Floor, Outer, Translation};
+use fleet_core::plan::{Assessment, working_directory};
 use fleet_core::port::PathProbe;
 
 pub use json::plan_json;
@@ -33,6 +37,14 @@ pub struct ResolvedRole<'a> {
     pub place: Place,
     /// Where it works.
     pub cwd: String,
+    /// The boundary that the launch would have, so far as can be told.
+    pub outer: Outer,
+    /// The config home of its harness.
+    pub home: Option<ResolvedHome>,
+    /// Files that fleet writes before each start.
+    pub files: Vec<(FilePlace, String)>,
+    /// What the harness says of the launch.
+    pub notes: Vec<String>,
     /// What the harness makes of the permissions.
     pub translation: Option<Translation>,
     /// Native options that differ from the declared permissions.
@@ -53,22 +65,34 @@ pub struct ResolvedRole<'a> {
     pub blockers: Vec<String>,
 }
 
+/// The config home of a role's harness.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResolvedHome {
+    /// The variable that names it.
+    pub variable: &'static str,
+    /// Where it is.
+    pub path: Utf8PathBuf,
+    /// Items of the operator's home that are shown in it, if they exist.
+    pub shared: Vec<&'static str>,
+}
+
 /// Resolves roles of one fleet against one list of forbidden paths: one judgement, with one probe.
 #[derive(Debug)]
 pub struct Resolver<'a> {
     app: &'a App,
     fleet: &'a Fleet,
+    native: NativeSandboxes,
     forbidden: ForbiddenList,
     probe: Box<dyn PathProbe>,
 }
 
 impl<'a> Resolver<'a> {
     /// Builds the list of forbidden paths for this fleet.
-    pub fn new(app: &'a App, fleet: &'a Fleet) -> Self {
+    pub fn new(app: &'a App, fleet: &'a Fleet, native: NativeSandboxes) -> Self {
         let inputs = app.runtime.world.forbidden_inputs(fleet);
         let probe = app.probe();
         let forbidden = ForbiddenList::build(&inputs, &*probe);
-        Self { app, fleet, forbidden, probe }
+        Self { app, fleet, native, forbidden, probe }
     }
 
     /// Every role, in file order. A large fleet is judged by several threads, each with a probe.
@@ -100,7 +124,8 @@ impl<'a> Resolver<'a> {
 
     /// Everything that keeps a role from being started now; empty if nothing does.
     pub fn refusals(&self, role: &Role) -> Vec<String> {
-        apply::refusals(&self.app.runtime, self.fleet, role, &self.forbidden, &*self.probe)
+        let runtime = &self.app.runtime;
+        apply::refusals(runtime, self.fleet, role, &self.native, &self.forbidden, &*self.probe)
     }
 
     /// One role, judged by the same function as its launch.
@@ -114,6 +139,10 @@ impl<'a> Resolver<'a> {
         let mut resolved = ResolvedRole {
             place: self.place(role),
             cwd: working_directory(role, &runtime.trees(&role.name)).to_string(),
+            outer: self.native.outer(&role.harness, Assessment::wants_isolation(role)),
+            home: None,
+            files: Vec::new(),
+            notes: Vec::new(),
             translation: None,
             conflicts: Vec::new(),
             floor: None,
@@ -128,7 +157,12 @@ impl<'a> Resolver<'a> {
             backend,
             role,
         };
-        if let Some(assessment) = apply::assess(runtime, self.fleet, role, &self.forbidden, probe) {
+        let judged = apply::assess(runtime, self.fleet, role, &self.native, &self.forbidden, probe);
+        if let Some(assessment) = judged {
+            resolved.home = self.home(role, &assessment);
+            resolved.files =
+                assessment.files.iter().map(|file| (file.place, file.name.clone())).collect();
+            resolved.notes = assessment.notes;
             resolved.policy = assessment.policy;
             resolved.translation = Some(assessment.effective);
             resolved.conflicts = assessment.conflicts;
@@ -144,6 +178,16 @@ impl<'a> Resolver<'a> {
             resolved.promise = found.promise(policy);
         }
         resolved
+    }
+
+    fn home(&self, role: &Role, assessment: &Assessment) -> Option<ResolvedHome> {
+        let spec = self.app.runtime.harnesses.get(role.harness.as_str())?.home()?;
+        let shared = spec.shared.iter().map(|item| item.name);
+        Some(ResolvedHome {
+            variable: spec.variable,
+            path: assessment.dirs.harness_home.clone(),
+            shared: shared.filter(|name| !assessment.replaced.contains(name)).collect(),
+        })
     }
 
     fn place(&self, role: &Role) -> Place {

@@ -2,6 +2,7 @@
 
 mod commands;
 mod config;
+mod harnesses;
 mod isolation;
 mod provider_script;
 mod provider_wire;

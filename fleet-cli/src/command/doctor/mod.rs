@@ -1,11 +1,14 @@
 //! `doctor`: checks this machine and the fleet, with a remedy for each problem.
 
+mod harness;
 mod host;
+mod permissions;
 mod roles;
 
 use std::future::Future;
 use std::time::Duration;
 
+use fleet_adapters::runner::native_sandbox::NativeSandboxes;
 use fleet_core::config::Fleet;
 use fleet_core::diagnostic::{Diagnostic, Severity};
 use serde_json::{Value, json};
@@ -113,28 +116,42 @@ async fn limited(name: &'static str, check: impl Future<Output = Vec<Check>>) ->
 /// Prints the report. Host checks run also when the fleet does not load.
 ///
 /// # Errors
-/// None of its own: what cannot be read is a failed check.
+/// `--harness` names none that exists. What cannot be read is a failed check.
 pub async fn run(app: &App, args: &args::Doctor) -> Result<ExitStatus, CliError> {
     let files = FleetFiles::read(app, args.yaml_mode.into());
     let fleet = files.as_ref().ok().and_then(|files| files.fleet.as_ref());
     let isolated =
         fleet.is_none_or(|fleet| fleet.roles.values().any(|role| role.isolation.is_some()));
 
-    let (mut checks, tmux, bubblewrap, role_checks) = tokio::join!(
+    let harnesses = harness::chosen(app, fleet, args.harness.as_deref());
+    if let Some(only) = args.harness.as_deref().filter(|_| harnesses.is_empty()) {
+        let known: Vec<&str> = app.runtime.harnesses.ids().collect();
+        let message = format!("there is no harness `{only}` (known: {})", known.join(", "));
+        return Err(CliError::usage(message));
+    }
+
+    let (mut checks, tmux, bubblewrap, (harness_checks, role_checks)) = tokio::join!(
         limited("install", install(app)),
         limited("tmux", host::tmux(app)),
         limited("isolation: bubblewrap", host::bubblewrap(app, isolated)),
         async {
-            match fleet {
-                Some(fleet) => roles::checks(app, fleet, &Resolver::new(app, fleet)).await,
+            let native = match fleet {
+                Some(fleet) => NativeSandboxes::of_fleet(&app.runtime, fleet, false).await,
+                None => NativeSandboxes::assumed(),
+            };
+            let harness_checks = harness::checks(app, fleet, &harnesses, &native).await;
+            let role_checks = match fleet {
+                Some(fleet) => roles::checks(app, fleet, &Resolver::new(app, fleet, native)).await,
                 None => Vec::new(),
-            }
+            };
+            (harness_checks, role_checks)
         },
     );
     checks.extend(config(&files));
     checks.extend(tmux);
     checks.push(supervisor(app));
     checks.extend(bubblewrap);
+    checks.extend(harness_checks);
     checks.extend(role_checks);
 
     let ok = checks.iter().all(|check| check.level != Level::Fail);
@@ -266,5 +283,52 @@ fn supervisor(app: &App) -> Check {
                 .fix("set OURS_FLEET_SUPERVISOR=none to choose it on purpose"),
             None | Systemd | Launchd => Check::new("supervisor", Level::Pass, text),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fleet_core::config::{ConfigSources, Fleet, LoadOptions, Role, SourceText, YamlMode, load};
+    use fleet_core::diagnostic::Place;
+    use fleet_core::path::LexicalPath;
+    use fleet_core::permissions::Outer;
+    use fleet_core::test_support::fakes::stub_harnesses;
+
+    use crate::resolved::ResolvedRole;
+
+    /// A fleet over the harnesses of the tests.
+    pub(super) fn fleet(text: &str) -> Fleet {
+        let sources = ConfigSources {
+            base_path: "/f/fleet.yaml".into(),
+            base: Some(SourceText { path: "/f/fleet.yaml".into(), bytes: text.into() }),
+            drop_ins: Vec::new(),
+        };
+        let (home, harnesses) = (LexicalPath::root(), stub_harnesses());
+        let options =
+            LoadOptions { yaml_mode: YamlMode::Compat, home: &home, harnesses: &harnesses };
+        let loaded = load(&sources, &options);
+        loaded.fleet.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics))
+    }
+
+    /// A role of which nothing is known yet.
+    pub(super) fn bare(role: &Role) -> ResolvedRole<'_> {
+        ResolvedRole {
+            role,
+            place: Place::file("/f/fleet.yaml"),
+            cwd: "/w".into(),
+            outer: Outer::Off,
+            home: None,
+            files: Vec::new(),
+            notes: Vec::new(),
+            translation: None,
+            conflicts: Vec::new(),
+            floor: None,
+            policy: None,
+            backend: None,
+            starts_unisolated: false,
+            promise: Vec::new(),
+            problems: Vec::new(),
+            blockers: Vec::new(),
+        }
     }
 }

@@ -4,12 +4,11 @@ use fleet_core::config::{Fleet, Role};
 use fleet_core::isolation::select::{Fallback, fallback};
 use fleet_core::isolation::{Backend, BackendName, IsolationBlock};
 use fleet_core::path::LexicalPath;
-use fleet_core::permissions::Translation;
 use fleet_core::plan;
 use fleet_core::port::ProbeFailure;
 use tokio::time::timeout;
 
-use super::{Check, LIMIT, Level, host};
+use super::{Check, LIMIT, Level, harness, host, permissions};
 use crate::app::App;
 use crate::resolved::{ResolvedRole, Resolver};
 
@@ -22,7 +21,8 @@ pub(super) async fn checks(app: &App, fleet: &Fleet, resolver: &Resolver<'_>) ->
         checks.extend(unavailable(fleet, role));
         let left = deadline.saturating_duration_since(tokio::time::Instant::now()).min(LIMIT);
         checks.push(isolation(app, &resolved, left).await);
-        checks.push(permissions(&resolved));
+        checks.extend(harness::role_checks(app, role));
+        checks.extend(permissions::checks(&resolved));
         checks.extend(cwd(fleet, &resolved));
         checks.extend(state(app, role));
         checks.extend(socket_path(app, role));
@@ -102,43 +102,6 @@ fn caps(block: &IsolationBlock) -> String {
     .flatten()
     .collect();
     if caps.is_empty() { "none".to_owned() } else { caps.join(",") }
-}
-
-fn permissions(resolved: &ResolvedRole<'_>) -> Check {
-    let role = resolved.role;
-    let check =
-        |level, detail: String| Check::new("permissions", level, detail).role(role.name.as_str());
-    match &resolved.translation {
-        Some(Translation::Supported(it)) => {
-            let native: Vec<String> =
-                it.native.iter().map(|(key, value)| format!("{key}={value}")).collect();
-            let asked = role.permissions;
-            let line = format!(
-                "approval={} filesystem={} unattended={} -> {}",
-                asked.approval.as_str(),
-                asked.filesystem.as_str(),
-                asked.unattended.as_str(),
-                native.join(" ")
-            );
-            match (it.exact, it.measured) {
-                (true, true) => check(Level::Pass, format!("{line} (exact)")),
-                (true, false) => check(Level::Warn, format!("{line} (exact, not qualified)")),
-                (false, _) => check(Level::Warn, format!("{line} ({})", it.warnings.join("; "))),
-            }
-        }
-        Some(Translation::Unsupported { reason }) if role.permissions_declared => {
-            check(Level::Fail, reason.clone())
-                .fix("remove `permissions` from the role and bound it by `isolation`")
-        }
-        Some(Translation::Unsupported { reason }) if role.isolation.is_some() => {
-            check(Level::Pass, reason.clone())
-        }
-        Some(Translation::Unsupported { reason }) => {
-            check(Level::Warn, format!("{reason}, and none is declared")).fix("add `isolation`")
-        }
-        None => check(Level::Fail, format!("harness `{}` is not in this build", role.harness))
-            .fix("write `harness: command`"),
-    }
 }
 
 /// A missing directory or program, and who else works there.
