@@ -12,6 +12,7 @@ use fleet_core::harness::{
     OptionProblem, Options, Prerequisite, ScreenTexts, SessionIds, StartMode, Vocabulary,
 };
 use fleet_core::id::{HarnessId, SessionId};
+use fleet_core::launch::Environment;
 use fleet_core::path::LexicalPath;
 use fleet_core::permissions::{
     Approval, Capability, Outer, Supported, Translation, TranslationRequest,
@@ -165,6 +166,7 @@ pub(crate) fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
         harness_home: "/srv/fleet/.ours-fleet/harness/helper/aide".into(),
         handout: "/srv/fleet/.ours-fleet/handout/helper".into(),
         briefing: "/srv/fleet/.ours-fleet/handout/helper/briefing.md".into(),
+        aliases: BTreeMap::new(),
     };
     let session: SessionId = "11111111-2222-4333-8444-555555555555".parse()?;
     let mut lines = Vec::new();
@@ -179,6 +181,7 @@ pub(crate) fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
                 root: false,
                 version: None,
                 operator_files: &BTreeMap::new(),
+                own_env: &Environment::default(),
             });
             lines.push(format!("{}: {}", role.name, launch.argv.join(" ")));
         }

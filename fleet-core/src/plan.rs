@@ -91,6 +91,19 @@ pub fn working_directory(role: &Role, trees: &RoleTrees) -> Utf8PathBuf {
     role.cwd.as_ref().map_or_else(|| trees.state.clone(), |cwd| cwd.as_path().to_owned())
 }
 
+/// Those directories that are reached through links, with the path that they lead to.
+fn aliases<'a>(
+    dirs: impl IntoIterator<Item = &'a Utf8PathBuf>,
+    probe: &dyn PathProbe,
+) -> BTreeMap<Utf8PathBuf, Utf8PathBuf> {
+    let real = |dir: &'a Utf8PathBuf| {
+        let path = LexicalPath::absolute(dir.as_str()).ok()?;
+        let target = probe.resolve(&path).ok()?.path;
+        (target != path).then(|| (dir.clone(), target.as_path().to_owned()))
+    };
+    dirs.into_iter().filter_map(real).collect()
+}
+
 /// Judges one role.
 pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment {
     let AssessRequest { fleet, role, harness, world, .. } = *request;
@@ -101,6 +114,7 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         harness_home: request.harness_home.to_owned(),
         handout: trees.handout.clone(),
         briefing: trees.briefing(),
+        aliases: aliases([&trees.state, &trees.handout, &working_directory(role, &trees)], probe),
     };
     let launch = harness.launch(&LaunchContext {
         role,
@@ -111,6 +125,7 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         root: world.uid == 0,
         version: request.version,
         operator_files: request.operator_files,
+        own_env: &world.env,
     });
     let options = role.harness_options.expose();
     let asked = TranslationRequest {
@@ -119,6 +134,8 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         outer: request.outer,
         dirs: &dirs,
         version: request.version,
+        root: world.uid == 0,
+        operator_files: request.operator_files,
     };
     let translated = harness.translate(&asked);
     let effective = harness.effective(&asked);

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::config::Role;
 use crate::id::SessionId;
+use crate::launch::Environment;
 use crate::permissions::Outer;
 use crate::redact::Redacted;
 
@@ -26,6 +27,9 @@ pub struct LaunchDirs {
     pub handout: Utf8PathBuf,
     /// The briefing.
     pub briefing: Utf8PathBuf,
+    /// Of those directories that are reached through links: by their path as above, the path without
+    /// links, which is what a program sees as its own.
+    pub aliases: BTreeMap<Utf8PathBuf, Utf8PathBuf>,
 }
 
 /// What one launch is made from.
@@ -49,6 +53,8 @@ pub struct LaunchContext<'a> {
     /// The operator's own files that the harness named in [`HomeSpec::read`], by that name. An
     /// absent file is not in the map.
     pub operator_files: &'a BTreeMap<&'static str, String>,
+    /// Fleet's own environment, for the values of `env_pass`.
+    pub own_env: &'a Environment,
 }
 
 /// How a harness program starts.

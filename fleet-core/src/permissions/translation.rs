@@ -39,6 +39,11 @@ pub struct TranslationRequest<'a> {
     pub dirs: &'a LaunchDirs,
     /// Version of the installed program, where it is known.
     pub version: Option<&'a str>,
+    /// Whether the program runs as uid 0, as far as it can tell.
+    pub root: bool,
+    /// The operator's own settings that reach the role, as in
+    /// [`LaunchContext::operator_files`](crate::harness::LaunchContext::operator_files).
+    pub operator_files: &'a BTreeMap<&'static str, String>,
 }
 
 /// What an agent must be able to do unattended (01 §3.6).
