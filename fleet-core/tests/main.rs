@@ -6,9 +6,13 @@
 #[path = "support/fleet.rs"]
 mod fleet;
 
+#[path = "support/claude.rs"]
+mod claude;
+
 mod broken;
 mod case;
 mod contract;
 mod docs;
 mod field;
+mod golden;
 mod property;

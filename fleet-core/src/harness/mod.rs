@@ -7,6 +7,9 @@ pub mod command;
 mod launch_data;
 pub mod screen;
 mod vocabulary;
+pub mod command;
+mod launch_data;
+pub mod prompts;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

@@ -3,3 +3,4 @@
 mod config;
 mod isolation;
 mod screens;
+mod permissions_claude;

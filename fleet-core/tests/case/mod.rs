@@ -1,4 +1,6 @@
 mod briefing;
+mod claude_launch;
+mod claude_permissions;
 mod closure;
 mod config;
 mod config_isolation;
