@@ -1,11 +1,6 @@
-//! `claude-code`: Claude Code as an agent (01 §4.2).
-
-mod dialogs;
-mod screen;
-
-pub use screen::ClaudeDriver;
 //! `claude-code`: Claude Code as an agent (01 §3.3, §4.2).
 
+mod dialogs;
 mod harness;
 mod home;
 mod launch;
@@ -14,7 +9,9 @@ mod operator;
 mod options;
 mod overlay;
 mod permissions;
+mod screen;
 mod settings;
 mod table;
 
 pub use harness::ClaudeCodeHarness;
+pub use screen::ClaudeDriver;
