@@ -163,6 +163,7 @@ pub(crate) fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let dirs = LaunchDirs {
         state: "/srv/fleet/.ours-fleet/agents/helper".into(),
         cwd: "/srv/project".into(),
+        git: Vec::new(),
         harness_home: "/srv/fleet/.ours-fleet/harness/helper/aide".into(),
         handout: "/srv/fleet/.ours-fleet/handout/helper".into(),
         briefing: "/srv/fleet/.ours-fleet/handout/helper/briefing.md".into(),

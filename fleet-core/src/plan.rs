@@ -11,7 +11,7 @@ use crate::harness::{Harness, HarnessFile, LaunchContext, LaunchDirs, StartMode}
 use crate::id::SessionId;
 use crate::isolation::closure::{ClosureError, launch_closure};
 use crate::isolation::forbidden::ForbiddenList;
-use crate::isolation::resolve::{ResolveContext, resolve};
+use crate::isolation::resolve::{ResolveContext, resolve, worktree_repository};
 use crate::isolation::{Backend, IsolationPolicy, MountMode, MountOrigin};
 use crate::launch::LaunchCommand;
 use crate::layout::RoleTrees;
@@ -108,13 +108,17 @@ fn aliases<'a>(
 pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment {
     let AssessRequest { fleet, role, harness, world, .. } = *request;
     let trees = world.layout.role(&role.name);
+    let cwd = working_directory(role, &trees);
     let dirs = LaunchDirs {
         state: trees.state.clone(),
-        cwd: working_directory(role, &trees),
+        git: LexicalPath::absolute(cwd.as_str())
+            .map(|cwd| worktree_repository(&cwd, probe))
+            .unwrap_or_default(),
+        aliases: aliases([&trees.state, &trees.handout, &cwd], probe),
+        cwd,
         harness_home: request.harness_home.to_owned(),
         handout: trees.handout.clone(),
         briefing: trees.briefing(),
-        aliases: aliases([&trees.state, &trees.handout, &working_directory(role, &trees)], probe),
     };
     let launch = harness.launch(&LaunchContext {
         role,

@@ -3,6 +3,8 @@
 #![expect(clippy::disallowed_methods, reason = "a test reads the folder of the tests")]
 #![expect(clippy::expect_used, reason = "a helper of a test may end it")]
 
+#[path = "support/codex.rs"]
+mod codex;
 #[path = "support/fleet.rs"]
 mod fleet;
 

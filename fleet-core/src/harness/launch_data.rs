@@ -21,6 +21,9 @@ pub struct LaunchDirs {
     pub state: Utf8PathBuf,
     /// The working directory.
     pub cwd: Utf8PathBuf,
+    /// Directories outside `cwd` that git writes when it commits there: of a linked worktree what is
+    /// its own, and the repository. Empty elsewhere.
+    pub git: Vec<Utf8PathBuf>,
     /// The harness's config home.
     pub harness_home: Utf8PathBuf,
     /// What fleet hands to the agent.
@@ -30,6 +33,13 @@ pub struct LaunchDirs {
     /// Of those directories that are reached through links: by their path as above, the path without
     /// links, which is what a program sees as its own.
     pub aliases: BTreeMap<Utf8PathBuf, Utf8PathBuf>,
+}
+
+impl LaunchDirs {
+    /// One of these directories as a program sees it that asks where it is.
+    pub fn real<'a>(&'a self, directory: &'a Utf8PathBuf) -> &'a Utf8PathBuf {
+        self.aliases.get(directory).unwrap_or(directory)
+    }
 }
 
 /// What one launch is made from.

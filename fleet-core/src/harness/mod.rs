@@ -5,11 +5,9 @@ pub mod claude_code;
 pub mod codex;
 pub mod command;
 mod launch_data;
+pub mod prompts;
 pub mod screen;
 mod vocabulary;
-pub mod command;
-mod launch_data;
-pub mod prompts;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -143,6 +141,8 @@ impl Harnesses {
     /// The harnesses built into this crate.
     pub fn built_in() -> Self {
         let mut harnesses = Self::default();
+        harnesses.register(Arc::new(claude_code::ClaudeCodeHarness::default()));
+        harnesses.register(Arc::new(codex::CodexHarness::default()));
         harnesses.register(Arc::new(command::CommandHarness::default()));
         harnesses
     }

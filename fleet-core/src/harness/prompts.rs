@@ -10,8 +10,9 @@ pub fn first_prompt(dirs: &LaunchDirs) -> String {
 /// Goes on with a conversation after a restart.
 pub fn restart_prompt(dirs: &LaunchDirs) -> String {
     format!(
-        "Your session was restarted. Wakes arrive as `[fleet-monitor]` lines. Continue from {}; do \
-         not re-run what was running when the session ended.",
-        dirs.state.join("WORKLOG.md")
+        "Your session was restarted. Continue from {}; do not run blindly again what was running \
+         when it ended. Your briefing is {}.",
+        dirs.state.join("WORKLOG.md"),
+        dirs.briefing
     )
 }

@@ -4,6 +4,7 @@ mod destinations;
 mod overlays;
 mod own;
 mod secrets;
+mod worktree;
 
 use camino::Utf8Path;
 
@@ -17,6 +18,8 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::layout::{Homes, RoleTrees};
 use crate::path::LexicalPath;
 use crate::port::{FileKind, PathProbe, Resolved};
+
+pub use self::worktree::worktree_repository;
 
 /// What a resolution needs beside the block.
 #[derive(Debug, Clone, Copy)]

@@ -2,5 +2,5 @@
 
 mod config;
 mod isolation;
-mod screens;
 mod permissions_claude;
+mod screens;

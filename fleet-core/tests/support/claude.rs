@@ -52,6 +52,7 @@ pub(crate) fn around(keys: &str) -> Around {
             harness_home: format!("{root}/harness/Worker/claude-code").into(),
             handout: format!("{root}/handout/Worker").into(),
             briefing: format!("{root}/handout/Worker/briefing.md").into(),
+            git: Vec::new(),
             aliases: BTreeMap::new(),
         },
         mode: StartMode::Fresh,

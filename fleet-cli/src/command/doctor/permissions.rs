@@ -109,6 +109,8 @@ mod tests {
             harness_home: "/h".into(),
             handout: "/o".into(),
             briefing: "/o/briefing.md".into(),
+            git: Vec::new(),
+            aliases: BTreeMap::new(),
         };
         let request = TranslationRequest {
             permissions: role.permissions,
@@ -116,6 +118,8 @@ mod tests {
             outer,
             dirs: &dirs,
             version,
+            root: false,
+            operator_files: &BTreeMap::new(),
         };
         let effective = harness.effective(&request);
         let resolved = ResolvedRole {

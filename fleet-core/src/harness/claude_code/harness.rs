@@ -4,7 +4,7 @@ use super::options::ClaudeOptions;
 use super::{home, launch, permissions, table};
 use crate::harness::{
     ExitPolicy, Harness, HarnessLaunch, HomeSpec, LaunchContext, OptionProblem, Options,
-    Prerequisite, ScreenTexts, SessionIds,
+    Prerequisite, ScreenTexts, SessionIds, Vocabulary,
 };
 use crate::id::HarnessId;
 use crate::permissions::{Translation, TranslationRequest};
@@ -35,6 +35,19 @@ static PREREQUISITE: Prerequisite = Prerequisite {
     hint: "not found, install and log in",
     qualified: &table::QUALIFIED,
     sandbox_programs: &["bwrap", "socat"],
+    // What its sandbox needs of the kernel: namespaces of users, processes and the network.
+    sandbox_trial: &[
+        "bwrap",
+        "--unshare-user",
+        "--unshare-pid",
+        "--unshare-net",
+        "--ro-bind",
+        "/",
+        "/",
+        "--proc",
+        "/proc",
+        "true",
+    ],
 };
 
 /// `2.1.332 (Claude Code)` is version `2.1.332`. Anything else is no version.
@@ -64,6 +77,20 @@ impl Harness for ClaudeCodeHarness {
 
     fn refused_keys(&self) -> &'static [(&'static str, &'static str)] {
         &[]
+    }
+
+    fn model_variable(&self) -> Option<&'static str> {
+        Some("ANTHROPIC_MODEL")
+    }
+
+    fn vocabulary(&self) -> Vocabulary {
+        Vocabulary {
+            launch_note: |role| {
+                format!(
+                    "You were launched as fleet role {role} under Claude Code; your session is named {role}."
+                )
+            },
+        }
     }
 
     fn launch(&self, context: &LaunchContext<'_>) -> HarnessLaunch {

@@ -3,6 +3,7 @@
 use camino::Utf8PathBuf;
 
 use super::destinations::Cover;
+use super::worktree::linked_directories;
 use super::{Draft, Work};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::isolation::policy::{Mount, MountMode, MountOrigin};
@@ -15,8 +16,6 @@ const DEFAULT: &[&str] = &[".git/hooks", ".git/config", ".claude", ".codex", ".m
 const HOOKS: &str = ".git/hooks";
 /// Redirects git to the configuration and the hooks of another directory.
 const REDIRECTION: &str = "commondir";
-/// Enough for a `.git` or `commondir` file.
-const POINTER_LIMIT: usize = 4096;
 
 /// One overlay to make.
 struct Wanted<'a> {
@@ -202,7 +201,7 @@ impl Work<'_> {
         default_overlays: bool,
     ) -> Vec<Utf8PathBuf> {
         let mut ephemeral = Vec::new();
-        let Some((admin, common)) = self.linked_directories(cwd) else { return ephemeral };
+        let Some((admin, common)) = linked_directories(self.probe, cwd) else { return ephemeral };
         let around = cover.deepest(&common).and_then(|number| self.drafts.get(number));
         let enough =
             around.is_some_and(|draft| draft.mount.mode == MountMode::ReadWrite || !writable);
@@ -239,45 +238,4 @@ impl Work<'_> {
         }
         ephemeral
     }
-
-    /// Where the repository of a cwd with a `.git` file keeps what belongs to this cwd alone, and where
-    /// its objects, refs, hooks and configuration.
-    fn linked_directories(&self, cwd: &LexicalPath) -> Option<(LexicalPath, LexicalPath)> {
-        let pointer = self.pointer(&cwd.child(".git").ok()?, "gitdir:")?;
-        let admin = self.existing_directory(&follow(cwd, &pointer)?)?;
-        match self.pointer(&admin.child("commondir").ok()?, "") {
-            Some(common) => {
-                let common = self.existing_directory(&follow(&admin, &common)?)?;
-                Some((admin, common))
-            }
-            None => Some((admin.clone(), admin)),
-        }
-    }
-
-    /// The path in the first line of a small regular file, after `prefix`.
-    fn pointer(&self, file: &LexicalPath, prefix: &str) -> Option<String> {
-        let seen = self.probe.resolve(file).ok()?;
-        seen.object.filter(|object| object.kind == FileKind::File)?;
-        let head = self.probe.head(&seen.path, POINTER_LIMIT).ok()?;
-        let text = std::str::from_utf8(&head).ok()?;
-        Some(text.lines().next()?.strip_prefix(prefix)?.trim().to_owned())
-    }
-
-    fn existing_directory(&self, path: &LexicalPath) -> Option<LexicalPath> {
-        let seen = self.probe.resolve(path).ok()?;
-        let directory = seen.object.is_some_and(|object| object.kind == FileKind::Directory);
-        directory.then_some(seen.path)
-    }
-}
-
-/// `pointer`, absolute or relative to `base`, which is free of links.
-fn follow(base: &LexicalPath, pointer: &str) -> Option<LexicalPath> {
-    if pointer.starts_with('/') {
-        return LexicalPath::absolute(pointer).ok();
-    }
-    pointer.split('/').try_fold(base.clone(), |path, component| match component {
-        "" | "." => Some(path),
-        ".." => path.parent(),
-        name => path.child(name).ok(),
-    })
 }

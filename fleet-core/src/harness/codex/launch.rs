@@ -1,0 +1,103 @@
+//! Program, arguments, environment and files of a launch (01 §4.3).
+
+use std::collections::BTreeMap;
+
+use super::config_toml::{Generated, Sources, generate};
+use super::home::{CODEX_HOME, OPERATOR_CONFIG};
+use super::options::CodexOptions;
+use super::posture::{Bound, Posture, SandboxMode};
+use super::sessions::is_uuid;
+use super::table::Table;
+use crate::harness::prompts::{first_prompt, restart_prompt};
+use crate::harness::{
+    FileContent, FilePlace, HarnessFile, HarnessLaunch, LaunchContext, LaunchDirs, StartMode,
+};
+
+pub(super) fn launch(context: &LaunchContext<'_>) -> HarnessLaunch {
+    let LaunchContext { role, dirs, .. } = *context;
+    let options = CodexOptions::parse(role.harness_options.expose()).unwrap_or_default();
+    let (table, qualified) = Table::of(context.version);
+    let row = table.row(role.permissions);
+    let posture = Posture::effective(&row, &options, context.outer, dirs);
+    let Generated { text, mut notes } = generate(&Sources {
+        operator: context.operator_files.get(OPERATOR_CONFIG).map(String::as_str),
+        options: &options,
+        posture: &posture,
+        dirs,
+        offers: table.offers,
+    });
+    if !qualified {
+        notes.push("this version of Codex was not measured".to_owned());
+    }
+    if context.outer.is_on() && !options.add_dirs.is_empty() {
+        notes.push(
+            "`add_dirs` mounts nothing: what the isolation shows is in `isolation.fs`".to_owned(),
+        );
+    }
+    let argv = argv(context, &options, &posture, &mut notes);
+    let config = HarnessFile {
+        place: FilePlace::Home,
+        name: OPERATOR_CONFIG.to_owned(),
+        content: FileContent::Whole(text),
+    };
+    HarnessLaunch {
+        argv,
+        env: BTreeMap::from([(CODEX_HOME.variable.to_owned(), dirs.harness_home.to_string())]),
+        files: vec![config],
+        replaced: Vec::new(),
+        notes,
+    }
+}
+
+fn argv(
+    context: &LaunchContext<'_>,
+    options: &CodexOptions,
+    posture: &Posture,
+    notes: &mut Vec<String>,
+) -> Vec<String> {
+    let mut argv = vec!["codex".to_owned()];
+    let mut add = |words: &[&str]| argv.extend(words.iter().map(|word| (*word).to_owned()));
+    // Never `--last`, nor anything that Codex would look up as a name: that may be another role's.
+    let session = context.session.filter(|id| is_uuid(id.as_str()));
+    let resumed = session.filter(|_| context.mode == StartMode::Resume);
+    if let Some(session) = resumed {
+        add(&["resume", session.as_str()]);
+    } else if context.mode == StartMode::Resume {
+        notes.push("no conversation is recorded: a fresh start".to_owned());
+    }
+    add(&["--no-daemon"]);
+    if let Some(model) = &context.role.model {
+        add(&["--model", model]);
+    }
+    if let Bound::Mode(mode) = posture.bound {
+        add(&["--sandbox", mode.as_str()]);
+    }
+    add(&["--ask-for-approval", posture.approvals.as_str()]);
+    if options.search {
+        add(&["--search"]);
+    }
+    for directory in added(posture, options, context.dirs) {
+        add(&["--add-dir", directory]);
+    }
+    // Hooks of our own are passed here, isolated only, with `--dangerously-bypass-hook-trust`: it would
+    // also run the project's own hooks, which must not happen outside a boundary (01 §3.7).
+    let prompt = match resumed {
+        Some(_) => restart_prompt(context.dirs),
+        None => first_prompt(context.dirs),
+    };
+    argv.push(prompt);
+    argv
+}
+
+/// Directories that the command line opens. Fleet's own profile lists them itself.
+fn added<'a>(posture: &Posture, options: &'a CodexOptions, dirs: &'a LaunchDirs) -> Vec<&'a str> {
+    let more = options.add_dirs.iter().map(crate::path::LexicalPath::as_str);
+    match posture.bound {
+        Bound::Mode(SandboxMode::WorkspaceWrite) => {
+            std::iter::once(dirs.state.as_str()).chain(more).collect()
+        }
+        // In a read-only sandbox Codex ends with status 1 when it is given any.
+        Bound::Profile(_) | Bound::Mode(SandboxMode::ReadOnly) => Vec::new(),
+        Bound::Mode(SandboxMode::DangerFullAccess) | Bound::Named(_) => more.collect(),
+    }
+}
