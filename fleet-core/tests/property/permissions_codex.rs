@@ -44,7 +44,7 @@ fn p31_only_allow_never_asks_and_nothing_is_wider_without_a_word() {
         let argv = case.launch().argv;
         assert_eq!(argv.iter().any(|word| word == "never"), never);
         // Codex bounds nothing only where something else does, or where nothing was to be bounded.
-        let unbounded = found.native.get("sandbox").is_some();
+        let unbounded = found.native.contains_key("sandbox");
         let bounded_elsewhere =
             case.outer.is_on() || case.permissions.filesystem == Filesystem::Unrestricted;
         assert_eq!(unbounded, bounded_elsewhere, "{case:?}");

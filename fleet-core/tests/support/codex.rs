@@ -118,7 +118,7 @@ impl Case {
             outer: self.outer,
             root: false,
             version: self.version,
-            operator_files: &BTreeMap::from_iter(read),
+            operator_files: &read.collect::<BTreeMap<_, _>>(),
             own_env: &Environment::default(),
         })
     }

@@ -95,6 +95,8 @@ mod tests {
         TranslationRequest, conflicts as find_conflicts, floor as judge,
     };
     use fleet_core::test_support::fakes::StubHarness;
+    use std::collections::BTreeMap;
+
     use rstest::rstest;
 
     use super::super::tests::{bare, fleet};
