@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use std::collections::BTreeMap;
+
 use fleet_core::harness::codex::CodexHarness;
 use fleet_core::harness::{Harness, SessionIds, SessionMeta, StartMode};
 use fleet_core::permissions::{Approval, Capability, Filesystem, Outer, Translation, conflicts};

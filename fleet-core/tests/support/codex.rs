@@ -8,11 +8,11 @@ use fleet_core::harness::{
     FileContent, FilePlace, Harness, HarnessLaunch, LaunchContext, LaunchDirs, OptionProblem,
     Options, StartMode,
 };
+use fleet_core::launch::Environment;
 use fleet_core::permissions::{
     Approval, Filesystem, Outer, Permissions, Supported, Translation, TranslationRequest,
     Unattended,
 };
-use fleet_core::launch::Environment;
 use fleet_core::redact::Redacted;
 
 use crate::fleet::base;
