@@ -20,6 +20,7 @@ use crate::permissions::{
     Conflict, Filesystem, Floor, Outer, Translation, TranslationRequest, conflicts, floor,
 };
 use crate::port::{FileKind, PathProbe};
+use crate::redact::Redacted;
 use crate::world::World;
 
 /// What is judged.
@@ -282,7 +283,7 @@ fn pin_blocker(
 ) -> Option<String> {
     let (model, variable) = (role.model.as_ref()?, harness.model_variable()?);
     // As the environment is composed: the role's own over what the harness adds.
-    let pin = role.env.get(variable).map(|it| it.expose()).or_else(|| added.get(variable));
+    let pin = role.env.get(variable).map(Redacted::expose).or_else(|| added.get(variable));
     (pin != Some(model)).then(|| {
         let message = format!("`{variable}` does not name the model of the role");
         let hint = format!("write `model` and leave `env.{variable}` out");

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use fleet_adapters::runner::native_sandbox::{NativeSandbox, NativeSandboxes, try_out};
 use fleet_core::config::{Fleet, Role};
 use fleet_core::harness::{Harness, Prerequisite};
@@ -13,6 +13,7 @@ use fleet_core::path::LexicalPath;
 use fleet_core::permissions::Filesystem;
 use fleet_core::plan::Assessment;
 use fleet_core::port::{CommandSpec, ExecError, ExecOutput, Exit};
+use fleet_core::redact::Redacted;
 
 use super::{Check, Level};
 use crate::app::App;
@@ -189,7 +190,7 @@ fn logins(app: &App, role: &Role, harness: &dyn Harness) -> Vec<Utf8PathBuf> {
     let named = role
         .env
         .get(home.variable)
-        .map(|it| it.expose())
+        .map(Redacted::expose)
         .or_else(|| world.env.0.get(home.variable));
     let operator = named.map_or_else(|| world.homes.os.join(home.operator), Utf8PathBuf::from);
     let logins = home.shared.iter().filter(|item| item.login);
@@ -201,7 +202,7 @@ fn logins(app: &App, role: &Role, harness: &dyn Harness) -> Vec<Utf8PathBuf> {
         .collect()
 }
 
-fn login(role: &Role, path: &Utf8PathBuf) -> Check {
+fn login(role: &Role, path: &Utf8Path) -> Check {
     let detail = format!(
         "the login `{path}` is shown read-only: a token renewed inside is not saved, and one renewed \
          outside is seen at the next start"
@@ -217,7 +218,7 @@ mod tests {
     use fleet_core::test_support::fakes::StubHarness;
     use rstest::rstest;
 
-    use super::super::tests::fleet;
+    use super::super::tests::fleet as fleet_of;
     use super::*;
 
     fn output(exit: Exit, stdout: &str) -> Result<ExecOutput, ExecError> {
@@ -251,7 +252,7 @@ mod tests {
 
     #[test]
     fn an_unusable_sandbox_fails_only_where_a_role_rests_on_it() {
-        let fleet = fleet(
+        let fleet = fleet_of(
             "roles: {A: {}, B: {permissions: {filesystem: unrestricted}}, C: {harness: codex}, \
              D: {isolation: {network: allow}}}",
         );
@@ -263,7 +264,7 @@ mod tests {
             ("native sandbox: claude-code", Level::Fail)
         );
         assert_eq!(check.detail, "no namespaces; needed by A");
-        let without = super::super::tests::fleet("roles: {D: {isolation: {network: allow}}}");
+        let without = fleet_of("roles: {D: {isolation: {network: allow}}}");
         let check = native_sandbox(Some(&without), &stub, &broken).expect("a row");
         assert_eq!(check.level, Level::Warn);
         assert!(native_sandbox(Some(&fleet), &stub, &NativeSandbox::Absent).is_none());
@@ -273,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_model_without_a_network_is_a_failure() {
-        let fleet = fleet(
+        let fleet = fleet_of(
             "roles: {A: {isolation: {network: deny}}, B: {isolation: {network: allow}}, C: {}, \
              D: {harness: command, harness_options: {argv: [x]}, isolation: {network: deny}}, \
              E: {isolation: {backend: none, network: deny}}}",
