@@ -221,8 +221,8 @@ mod tests {
     use super::super::tests::fleet as fleet_of;
     use super::*;
 
-    fn output(exit: Exit, stdout: &str) -> Result<ExecOutput, ExecError> {
-        Ok(ExecOutput { exit, stdout: stdout.into(), stderr: b"s3cr3t".to_vec() })
+    fn output(exit: Exit, stdout: &str) -> ExecOutput {
+        ExecOutput { exit, stdout: stdout.into(), stderr: b"s3cr3t".to_vec() }
     }
 
     #[rstest]
@@ -244,7 +244,7 @@ mod tests {
         #[case] detail: &str,
     ) {
         let stub = StubHarness::claude_code();
-        let check = version(&stub, stub.prerequisite.expect("one"), output(exit, stdout));
+        let check = version(&stub, stub.prerequisite.expect("one"), Ok(output(exit, stdout)));
         assert_eq!((check.name.as_str(), check.level), ("claude-code: version", level));
         assert_eq!(check.detail, detail);
         assert_eq!(check.fix.is_some(), level != Level::Pass);
