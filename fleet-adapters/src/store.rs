@@ -128,6 +128,23 @@ fn create_temporary(directory: &OwnedFd, name: &str) -> io::Result<(File, String
     Err(io::Error::new(io::ErrorKind::AlreadyExists, "no free name for a temporary file"))
 }
 
+/// A link of this name in place of whatever link has it.
+fn link_anew(directory: &OwnedFd, name: &str, target: &Utf8Path) -> io::Result<()> {
+    for number in 0..1000 {
+        let temporary = format!(".{name}.{}.{number}.lnk", std::process::id());
+        match rustix::fs::symlinkat(target.as_std_path(), directory, &temporary) {
+            Ok(()) => {}
+            Err(Errno::EXIST) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        return rustix::fs::renameat(directory, &temporary, directory, name).map_err(|error| {
+            let _removed = rustix::fs::unlinkat(directory, &temporary, AtFlags::empty());
+            error.into()
+        });
+    }
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, "no free name for a temporary link"))
+}
+
 /// The steps of 02 §2.4 up to the rename, on an open temporary file.
 fn fill(mut file: File, content: &[u8], mode: u32, durability: Durability) -> io::Result<()> {
     write_fully(&mut file, content)?;
@@ -323,6 +340,48 @@ impl StateStore for FileStore {
             Ok(()) => Ok(true),
             Err(Errno::NOENT) => Ok(false),
             Err(error) => Err(failed("remove", path)(error.into())),
+        }
+    }
+
+    fn mode(&self, path: &Utf8Path) -> Result<Option<u32>, StoreError> {
+        let action = "look at";
+        let facts = match rustix::fs::lstat(path.as_std_path()) {
+            Ok(facts) => facts,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(failed(action, path)(error.into())),
+        };
+        match FileType::from_raw_mode(facts.st_mode) {
+            FileType::RegularFile => Ok(Some(facts.st_mode & 0o7777)),
+            kind => Err(wrong_kind(path, kind, "a regular file")),
+        }
+    }
+
+    fn link(&self, path: &Utf8Path, target: &Utf8Path) -> Result<bool, StoreError> {
+        let failed = failed("link", path);
+        let (parent, name) = split(path).map_err(&failed)?;
+        let directory = open(parent, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
+            .map_err(|error| failed(error.into()))?;
+        match rustix::fs::readlinkat(&directory, name, Vec::new()) {
+            Ok(there) if there.as_bytes() == target.as_str().as_bytes() => return Ok(false),
+            Ok(_) | Err(Errno::NOENT) => {}
+            Err(Errno::INVAL) => {
+                let kind = kind_at(path).map_err(&failed)?;
+                return Err(wrong_kind(path, kind, "a symbolic link"));
+            }
+            Err(error) => return Err(failed(error.into())),
+        }
+        link_anew(&directory.into(), name, target).map(|()| true).map_err(&failed)
+    }
+
+    fn set_aside(&self, path: &Utf8Path, name: &str) -> Result<bool, StoreError> {
+        let failed = failed("set aside", path);
+        let (parent, old) = split(path).map_err(&failed)?;
+        let directory = open(parent, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
+            .map_err(|error| failed(error.into()))?;
+        match rustix::fs::renameat(&directory, old, &directory, name) {
+            Ok(()) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(failed(error.into())),
         }
     }
 

@@ -128,6 +128,8 @@ files! {
     booted: control / "booted";
     /// Harness homes used, and whether ever under isolation.
     harness_homes: control / "harness-home.json";
+    /// Held while files of the harness home are edited; removed again.
+    home_lock: control / "home-files.lock";
     /// How the last launch ended.
     exit_record: control / "exit-status";
     /// The restart ledger.

@@ -99,6 +99,19 @@ pub trait StateStore: Send + Sync + Debug {
     /// Removes a file; tells whether it existed.
     fn remove(&self, path: &Utf8Path) -> Result<bool, StoreError>;
 
+    /// The permission bits of a regular file, or `None` if it does not exist. A link or a special file
+    /// is an error.
+    fn mode(&self, path: &Utf8Path) -> Result<Option<u32>, StoreError>;
+
+    /// Makes a symbolic link that says exactly `target`, in place of another link; tells whether
+    /// anything changed. The change is atomic. What stands there and is no link is left, which is an
+    /// error, and so is a link in the place of the directory.
+    fn link(&self, path: &Utf8Path, target: &Utf8Path) -> Result<bool, StoreError>;
+
+    /// Gives an entry of any kind another name in its directory, following nothing; tells whether it
+    /// was there. A file that has that name is replaced, a directory that has it is an error.
+    fn set_aside(&self, path: &Utf8Path, name: &str) -> Result<bool, StoreError>;
+
     /// Removes a directory if it is empty and no link is on the way to it; tells whether it did. One
     /// that is missing, holds something or is behind a link is left alone, which is no error.
     fn remove_empty_dir(&self, path: &Utf8Path) -> Result<bool, StoreError>;

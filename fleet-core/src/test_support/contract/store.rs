@@ -161,6 +161,71 @@ pub fn removes_files(subject: &impl StoreSubject) {
     assert!(subject.store().remove(&root).is_err(), "a directory");
 }
 
+/// Links say what they are told, replace links and nothing else, and are never followed.
+pub fn makes_links(subject: &impl StoreSubject) {
+    let root = root(subject);
+    let (target, link, file) = (root.join("target"), root.join("link"), root.join("file"));
+    let store = subject.store();
+    subject.put(&target, b"precious");
+    subject.put(&file, b"own");
+    assert!(store.link(&link, &target).expect("it is made"));
+    assert!(!store.link(&link, &target).expect("it is there"), "nothing changed");
+    assert!(store.link(&link, Utf8Path::new("/elsewhere")).expect("it is replaced"));
+    subject.link(&root.join("planted"), &target);
+    assert!(store.link(&root.join("planted"), &root.join("other")).expect("it is replaced"));
+    store.ensure_dir(&root.join("dir")).expect("it is made");
+    subject.special(&root.join("special"));
+    for name in ["file", "dir", "special"] {
+        let path = root.join(name);
+        assert_wrong_kind(&store.link(&path, &target), &path);
+    }
+    assert_eq!(content(subject, &target).as_deref(), Some(&b"precious"[..]));
+    assert_eq!(content(subject, &file).as_deref(), Some(&b"own"[..]));
+    assert!(store.link(&root.join("missing").join("link"), &target).is_err(), "no directory");
+    subject.link(&root.join("way"), &root.join("dir"));
+    assert!(store.link(&root.join("way").join("link"), &target).is_err(), "a link on the way");
+    assert_eq!(names(subject, &root.join("dir")), Vec::<String>::new());
+    let all = ["dir", "file", "link", "planted", "special", "target", "way"];
+    assert_eq!(names(subject, &root), all, "no temporary link is left");
+    // A file takes the place of a link, never of what it leads to.
+    store.write(&link, b"file", 0o600).expect("it is written");
+    assert_eq!(content(subject, &link).as_deref(), Some(&b"file"[..]));
+}
+
+/// Entries of every kind move as a whole, and only files give way.
+pub fn sets_aside(subject: &impl StoreSubject) {
+    let root = root(subject);
+    let store = subject.store();
+    let (file, dir, link) = (root.join("file"), root.join("dir"), root.join("link"));
+    subject.put(&file, b"one");
+    store.ensure_dir(&dir).expect("it is made");
+    subject.put(&dir.join("inner"), b"x");
+    subject.link(&link, &dir);
+    assert!(!store.set_aside(&root.join("none"), "x").expect("an answer"));
+    assert!(store.set_aside(&file, "file.aside").expect("moved"));
+    assert!(store.set_aside(&dir, "dir.aside").expect("moved"));
+    assert!(store.set_aside(&link, "file.aside").expect("a file gives way"));
+    assert_eq!(names(subject, &root), ["dir.aside", "file.aside"]);
+    assert_eq!(names(subject, &root.join("dir.aside")), ["inner"]);
+    subject.put(&file, b"two");
+    assert!(store.set_aside(&file, "dir.aside").is_err(), "a directory does not");
+    assert_eq!(content(subject, &file).as_deref(), Some(&b"two"[..]));
+}
+
+/// Modes are those of regular files.
+pub fn tells_modes(subject: &impl StoreSubject) {
+    let root = root(subject);
+    let (file, link) = (root.join("file"), root.join("link"));
+    let store = subject.store();
+    assert_eq!(store.mode(&file).expect("an answer"), None);
+    store.write(&file, b"x", 0o640).expect("it is written");
+    assert_eq!(store.mode(&file).expect("an answer"), Some(0o640));
+    subject.link(&link, &file);
+    for path in [&link, &root] {
+        assert_wrong_kind(&store.mode(path), path);
+    }
+}
+
 /// Only an empty directory that no link leads to is removed.
 pub fn removes_empty_directories(subject: &impl StoreSubject) {
     let root = root(subject);

@@ -34,6 +34,7 @@ enum Node {
     File { content: Vec<u8>, mode: u32 },
     Directory { mode: u32 },
     Planted(Planted),
+    Link(Utf8PathBuf),
 }
 
 impl Node {
@@ -41,7 +42,7 @@ impl Node {
         match self {
             Self::File { .. } => EntryKind::File,
             Self::Directory { .. } => EntryKind::Directory,
-            Self::Planted(Planted::Symlink) => EntryKind::Symlink,
+            Self::Planted(Planted::Symlink) | Self::Link(_) => EntryKind::Symlink,
             Self::Planted(Planted::Special) => EntryKind::Other,
         }
     }
@@ -117,6 +118,14 @@ impl MemoryStore {
     pub fn mode(&self, path: &Utf8Path) -> Option<u32> {
         match lock(&self.state).nodes.get(path) {
             Some(Node::File { mode, .. } | Node::Directory { mode }) => Some(*mode),
+            _ => None,
+        }
+    }
+
+    /// What a link says, if the store made it.
+    pub fn target(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
+        match lock(&self.state).nodes.get(path) {
+            Some(Node::Link(target)) => Some(target.clone()),
             _ => None,
         }
     }
@@ -302,6 +311,47 @@ impl StateStore for MemoryStore {
             return Err(io_error("remove", path, io::ErrorKind::IsADirectory));
         }
         Ok(state.nodes.remove(path).is_some())
+    }
+
+    fn mode(&self, path: &Utf8Path) -> Result<Option<u32>, StoreError> {
+        match lock(&self.state).nodes.get(path) {
+            None => Ok(None),
+            Some(Node::File { mode, .. }) => Ok(Some(*mode)),
+            Some(other) => Err(wrong_kind(path, other, "a regular file")),
+        }
+    }
+
+    fn link(&self, path: &Utf8Path, target: &Utf8Path) -> Result<bool, StoreError> {
+        let mut state = lock(&self.state);
+        let parent = path.parent().unwrap_or(Utf8Path::new("/"));
+        state.check_directory("link", path, parent)?;
+        match state.nodes.get(path) {
+            Some(Node::Link(there)) if there == target => return Ok(false),
+            None | Some(Node::Link(_) | Node::Planted(Planted::Symlink)) => {}
+            Some(other) => return Err(wrong_kind(path, other, "a symbolic link")),
+        }
+        state.nodes.insert(path.to_owned(), Node::Link(target.to_owned()));
+        Ok(true)
+    }
+
+    fn set_aside(&self, path: &Utf8Path, name: &str) -> Result<bool, StoreError> {
+        let mut state = lock(&self.state);
+        let aside = path.with_file_name(name);
+        if let Some(Node::Directory { .. }) = state.nodes.get(&aside) {
+            return Err(io_error("set aside", path, io::ErrorKind::IsADirectory));
+        }
+        let moved: Vec<Utf8PathBuf> =
+            state.nodes.keys().filter(|other| other.starts_with(path)).cloned().collect();
+        for from in &moved {
+            let to = from.strip_prefix(path).map_or_else(
+                |_| aside.clone(),
+                |rest| if rest.as_str().is_empty() { aside.clone() } else { aside.join(rest) },
+            );
+            if let Some(node) = state.nodes.remove(from) {
+                state.nodes.insert(to, node);
+            }
+        }
+        Ok(!moved.is_empty())
     }
 
     fn remove_empty_dir(&self, path: &Utf8Path) -> Result<bool, StoreError> {
