@@ -11,6 +11,7 @@ use std::os::unix::fs::DirBuilderExt;
 
 use camino::Utf8PathBuf;
 use criterion::{Criterion, criterion_group, criterion_main};
+use fleet_core::harness::shared::SharedItems;
 use fleet_core::isolation::forbidden::{ForbiddenInputs, ForbiddenList};
 use fleet_core::isolation::resolve::{ResolveContext, resolve};
 use fleet_core::isolation::{FsPath, IsolationBlock, MountMode, NetworkMode};
@@ -78,6 +79,7 @@ fn resolve_policy(criterion: &mut Criterion) {
             homes: &homes,
             forbidden: &forbidden,
             launch_closure: &[],
+            shared: &SharedItems::default(),
             uid,
         };
         let shared = OpenatProbe::new();

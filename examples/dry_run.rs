@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use camino::Utf8PathBuf;
 use fleet_core::config::{ConfigSources, LoadOptions, SourceText, YamlMode, load};
 use fleet_core::harness::Harnesses;
+use fleet_core::harness::shared::SharedItems;
 use fleet_core::isolation::MountMode;
 use fleet_core::isolation::forbidden::{ForbiddenInputs, ForbiddenList};
 use fleet_core::isolation::resolve::{ResolveContext, resolve};
@@ -77,6 +78,14 @@ impl PathProbe for Table {
 
     fn head(&self, file: &LexicalPath, _limit: usize) -> Result<Vec<u8>, PathProbeError> {
         Err(PathProbeError::Io { path: file.to_string(), detail: "holds no files".to_owned() })
+    }
+
+    fn entries(
+        &self,
+        directory: &LexicalPath,
+        _limit: usize,
+    ) -> Result<Vec<String>, PathProbeError> {
+        Err(PathProbeError::NotADirectory { path: directory.to_string() })
     }
 
     fn ignores_case(&self, _path: &LexicalPath) -> bool {
@@ -155,6 +164,7 @@ pub(crate) fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
             homes: &homes,
             forbidden: &forbidden,
             launch_closure: &[],
+            shared: &SharedItems::default(),
             uid: 1000,
         };
         match resolve(block, &context, &table) {

@@ -25,6 +25,8 @@ pub struct EnvironmentInputs<'a> {
     pub term: &'a str,
     /// What the harness adds.
     pub harness: &'a BTreeMap<String, String>,
+    /// The variable that names the harness's config home, and that home.
+    pub harness_home: Option<(&'a str, &'a str)>,
     /// The role, for `env` and `env_pass`.
     pub role: &'a Role,
     /// Whether the agent is isolated.
@@ -32,7 +34,7 @@ pub struct EnvironmentInputs<'a> {
 }
 
 /// Builds the environment: allowlist, then what the harness adds, then the role's own, then what is
-/// forced. Nothing else of fleet's own environment passes.
+/// forced, such as the config home: what a role writes there names the operator's. Nothing else of fleet's own environment passes.
 pub fn child_environment(inputs: &EnvironmentInputs<'_>) -> Environment {
     let own = &inputs.own.0;
     let mut env: BTreeMap<String, String> = own
@@ -60,6 +62,9 @@ pub fn child_environment(inputs: &EnvironmentInputs<'_>) -> Environment {
     env.extend(inputs.harness.clone());
     for (name, value) in &inputs.role.env {
         env.insert(name.clone(), value.expose().clone());
+    }
+    if let Some((variable, home)) = inputs.harness_home {
+        env.insert(variable.to_owned(), home.to_owned());
     }
     env.insert("OURS_AUTOSTART".to_owned(), "0".to_owned());
     Environment(env)

@@ -7,7 +7,10 @@ use sha2::{Digest, Sha256};
 
 use crate::config::{Fleet, Role, Unavailable};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::harness::{Harness, HarnessFile, LaunchContext, LaunchDirs, StartMode};
+use crate::harness::shared::{self, SharedItems, SharedRequest};
+use crate::harness::{
+    FilePlace, Harness, HarnessFile, HarnessLaunch, LaunchContext, LaunchDirs, StartMode,
+};
 use crate::id::SessionId;
 use crate::isolation::closure::{ClosureError, launch_closure};
 use crate::isolation::forbidden::ForbiddenList;
@@ -66,8 +69,10 @@ pub struct Assessment {
     pub harness_env: BTreeMap<String, String>,
     /// Files to write before the start.
     pub files: Vec<HarnessFile>,
-    /// Shared items that one of the files replaces.
-    pub replaced: Vec<&'static str>,
+    /// What the role sees of the operator's harness home.
+    pub shared: SharedItems,
+    /// The variable that names the harness's config home, which is [`LaunchDirs::harness_home`].
+    pub home_variable: Option<&'static str>,
     /// What the launch record says of the harness.
     pub notes: Vec<String>,
     /// The permissions in force, native overrides included.
@@ -144,8 +149,9 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
     };
     let translated = harness.translate(&asked);
     let effective = harness.effective(&asked);
-    let mut command = LaunchCommand { argv: launch.argv, cwd: dirs.cwd.clone() };
     let mut blockers = refusals(fleet, role);
+    let shared = shared_or_blocked(request, &launch, probe, &mut blockers);
+    let mut command = LaunchCommand { argv: launch.argv, cwd: dirs.cwd.clone() };
     blockers.extend(cwd_blocker(fleet, role, probe));
     if let Translation::Supported(effective) = &effective {
         let refused =
@@ -180,6 +186,7 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
                 homes: &world.homes,
                 forbidden: request.forbidden,
                 launch_closure: &closure_files,
+                shared: &shared,
                 uid: world.uid,
             };
             match resolve(block, &context, probe) {
@@ -197,6 +204,8 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         blockers.push(format!("harness `{}` is not available in this build", role.harness));
     }
     let overrides = harness.native_overrides(options);
+    let mut notes = launch.notes;
+    notes.extend(shared_notes(&shared, policy.is_some()));
     Assessment {
         problems,
         blockers,
@@ -204,13 +213,76 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         command,
         harness_env: launch.env,
         files: launch.files,
-        replaced: launch.replaced,
-        notes: launch.notes,
+        shared,
+        home_variable: harness.home().map(|spec| spec.variable),
+        notes,
         conflicts: conflicts(role.permissions_declared, &overrides, &translated),
         floor: floor(&effective, role.permissions.unattended),
         effective,
         dirs,
     }
+}
+
+fn shared_or_blocked(
+    request: &AssessRequest<'_>,
+    launch: &HarnessLaunch,
+    probe: &dyn PathProbe,
+    blockers: &mut Vec<String>,
+) -> SharedItems {
+    let AssessRequest { fleet, role, harness, .. } = *request;
+    blockers.extend(shared_home_blocker(fleet, role, harness));
+    shared_items(request, launch, probe).unwrap_or_else(|reason| {
+        blockers.push(blocker(fleet, role, "harness", &reason, None).to_string());
+        SharedItems::default()
+    })
+}
+
+fn shared_items(
+    request: &AssessRequest<'_>,
+    launch: &HarnessLaunch,
+    probe: &dyn PathProbe,
+) -> Result<SharedItems, String> {
+    let Some(spec) = request.harness.home() else { return Ok(SharedItems::default()) };
+    let home = launch.files.iter().filter(|file| file.place == FilePlace::Home);
+    let written: Vec<&str> = home.map(|file| file.name.as_str()).collect();
+    let home = &request.world.homes.os;
+    let account =
+        LexicalPath::absolute(home.as_str()).map_err(|error| format!("HOME `{home}`: {error}"))?;
+    let operator = shared::operator_home(spec, request.world, request.role)?;
+    let request = SharedRequest {
+        spec,
+        operator: &operator,
+        account: &account,
+        uid: request.world.uid,
+        forbidden: request.forbidden,
+        replaced: &launch.replaced,
+        written: &written,
+    };
+    shared::find(&request, probe)
+}
+
+/// What the launch record says of the shared items.
+fn shared_notes(shared: &SharedItems, isolated: bool) -> Vec<String> {
+    let absent = shared.absent.iter();
+    let mut notes: Vec<String> =
+        absent.map(|item| format!("not shared: {}: {}", item.name, item.reason)).collect();
+    let logins = shared.items.iter().filter(|item| item.login && isolated);
+    notes.extend(logins.map(|item| {
+        format!(
+            "the login `{}` is read-only in the sandbox: a token renewed there is lost",
+            item.name
+        )
+    }));
+    notes
+}
+
+/// A harness home of the operator's own for a role is a promise that this build does not keep.
+fn shared_home_blocker(fleet: &Fleet, role: &Role, harness: &dyn Harness) -> Option<String> {
+    harness.home()?;
+    role.harness_options.expose().get("config_home")?;
+    let message = "`config_home` is not built yet: every role has a harness home of its own";
+    let hint = Some("leave it out");
+    Some(blocker(fleet, role, "harness_options.config_home", message, hint).to_string())
 }
 
 /// One line for each key of a role that this build cannot serve and that refuses the role.

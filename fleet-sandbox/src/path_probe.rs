@@ -214,6 +214,27 @@ impl PathProbe for OpenatProbe {
         Ok(bytes)
     }
 
+    fn entries(
+        &self,
+        directory: &LexicalPath,
+        limit: usize,
+    ) -> Result<Vec<String>, PathProbeError> {
+        let fail = |errno| failure(directory.as_str(), errno);
+        let opened = open::open_with(directory.as_path(), OFlags::RDONLY | OFlags::DIRECTORY)
+            .map_err(fail)?;
+        let mut names = Vec::new();
+        for entry in fs::Dir::read_from(&opened.fd).map_err(fail)? {
+            if names.len() >= limit {
+                break;
+            }
+            let entry = entry.map_err(fail)?;
+            let name = entry.file_name().to_str().ok().filter(|name| !matches!(*name, "." | ".."));
+            names.extend(name.map(str::to_owned));
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
     fn ignores_case(&self, path: &LexicalPath) -> bool {
         let mut cache = self.cache();
         for directory in path.self_and_ancestors() {

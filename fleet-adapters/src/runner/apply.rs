@@ -1,6 +1,5 @@
 //! `up`, `down` and `restart`: roles brought to where they should be, each on its own (02 §3.11).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +18,7 @@ use tokio::task::JoinSet;
 
 use super::Runtime;
 use super::control::Client;
+use super::home;
 use super::native_sandbox::NativeSandboxes;
 use super::observe::{self, RoleView};
 use super::protocol::Command;
@@ -203,6 +203,7 @@ pub fn assess(
     let harness = runtime.harnesses.get(role.harness.as_str())?;
     let session: SessionId = "00000000-0000-4000-8000-000000000000".parse().ok()?;
     let trees = runtime.trees(&role.name);
+    let operator = home::operator_files(runtime, &**harness, role, probe);
     let request = AssessRequest {
         fleet,
         role,
@@ -214,9 +215,11 @@ pub fn assess(
         harness_home: &trees.harness_home(harness.id()),
         outer: native.outer(harness.id(), Assessment::wants_isolation(role)),
         version: None,
-        operator_files: &BTreeMap::new(),
+        operator_files: &operator.texts,
     };
-    Some(plan::assess(&request, probe))
+    let mut assessment = plan::assess(&request, probe);
+    assessment.notes.extend(operator.notes);
+    Some(assessment)
 }
 
 /// Carries out a plan: refused roles fail, the others are started at the same time, and each is

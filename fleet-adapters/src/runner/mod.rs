@@ -8,6 +8,7 @@ pub mod apply;
 pub mod config_files;
 pub mod control;
 pub mod deliver;
+mod home;
 pub mod log;
 pub mod native_sandbox;
 pub mod observe;

@@ -1,7 +1,5 @@
 //! One launch, made ready: from the fleet file to a launch file (02 §3.1, steps 3–12).
 
-use std::collections::BTreeMap;
-
 use camino::{Utf8Path, Utf8PathBuf};
 use fleet_core::briefing::{self, BriefingInputs};
 use fleet_core::config::{Role, YamlMode};
@@ -27,7 +25,8 @@ use serde::{Deserialize, Serialize};
 
 use super::log::RunnerLog;
 use super::native_sandbox;
-use super::{LoadedFleet, Runtime};
+
+use super::{LoadedFleet, Runtime, home};
 
 /// `TERM` inside the console: tmux's own default terminal.
 const TERM: &str = "tmux-256color";
@@ -235,6 +234,10 @@ impl Attempt<'_> {
         forbidden: &ForbiddenList,
         probe: &dyn PathProbe,
     ) -> Result<Assessment, Refused> {
+        let operator = home::operator_files(self.runtime, self.harness, self.role, probe);
+        for note in &operator.notes {
+            self.log.warn(note);
+        }
         let request = AssessRequest {
             fleet: &self.loaded.fleet,
             role: self.role,
@@ -246,7 +249,7 @@ impl Attempt<'_> {
             harness_home: home,
             outer,
             version: None,
-            operator_files: &BTreeMap::new(),
+            operator_files: &operator.texts,
         };
         let assessment = plan::assess(&request, probe);
         if let Some(problem) = assessment.problems.first() {
@@ -325,6 +328,7 @@ impl Attempt<'_> {
         self.write_state_files()?;
         self.write_briefing(&assessment, policy, outer.degraded.as_deref())?;
         store.write(&self.trees.promised(), &json(&plan.promise), 0o600)?;
+        home::furnish(&**store, self.trees, self.harness, &assessment, self.log)?;
         self.record_session(home, decision, &session)?;
         if decision.discards_resume {
             ledger.resume_discarded = true;
@@ -408,6 +412,9 @@ impl Attempt<'_> {
             path: &world.path(),
             term: TERM,
             harness: &assessment.harness_env,
+            harness_home: assessment
+                .home_variable
+                .map(|it| (it, assessment.dirs.harness_home.as_str())),
             role: self.role,
             isolated,
         })

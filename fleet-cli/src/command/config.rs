@@ -271,6 +271,7 @@ fn origin(origin: &MountOrigin) -> String {
         MountOrigin::FsRead { index } => format!("fs.read[{index}]"),
         MountOrigin::Secret { index } => format!("secrets[{index}]"),
         MountOrigin::Overlay { path } => format!("protected {path}"),
+        MountOrigin::Repository { part } => format!("{part} of the repository of `cwd`"),
         MountOrigin::SelfBind => "holds a protected path".to_owned(),
     }
 }

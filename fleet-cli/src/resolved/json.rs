@@ -61,6 +61,7 @@ fn role_json(resolved: &ResolvedRole<'_>) -> Value {
         "ownerChannel": null,
         "loops": [],
         "isolation": role.isolation.as_ref().map(|block| isolation(block, resolved)),
+        "sharedItems": resolved.shared,
         "worklog": role.worklog,
         "authProxy": null,
         "oversee": role.oversee,

@@ -13,6 +13,7 @@ use fleet_adapters::runner::native_sandbox::NativeSandboxes;
 use fleet_core::config::{Fleet, Role};
 use fleet_core::diagnostic::{Diagnostic, Place};
 use fleet_core::harness::FilePlace;
+use fleet_core::harness::shared::SharedItems;
 use fleet_core::isolation::forbidden::ForbiddenList;
 use fleet_core::isolation::select::{Fallback, candidates, fallback};
 use fleet_core::isolation::{BackendName, EnforcementRow, IsolationPolicy};
@@ -53,6 +54,8 @@ pub struct ResolvedRole<'a> {
     pub floor: Option<Floor>,
     /// The resolved sandbox, if one is declared and resolves.
     pub policy: Option<IsolationPolicy>,
+    /// What the role sees of the operator's harness home.
+    pub shared: SharedItems,
     /// The backend that would be tried first.
     pub backend: Option<BackendName>,
     /// Whether the role would start un-isolated if no sandbox can be had.
@@ -73,7 +76,7 @@ pub struct ResolvedHome {
     /// Where it is.
     pub path: Utf8PathBuf,
     /// Items of the operator's home that are shown in it, if they exist.
-    pub shared: Vec<&'static str>,
+    pub shared: Vec<String>,
 }
 
 /// Resolves roles of one fleet against one list of forbidden paths: one judgement, with one probe.
@@ -147,6 +150,7 @@ impl<'a> Resolver<'a> {
             conflicts: Vec::new(),
             floor: None,
             policy: None,
+            shared: SharedItems::default(),
             promise: Vec::new(),
             problems: Vec::new(),
             blockers: Vec::new(),
@@ -164,6 +168,7 @@ impl<'a> Resolver<'a> {
                 assessment.files.iter().map(|file| (file.place, file.name.clone())).collect();
             resolved.notes = assessment.notes;
             resolved.policy = assessment.policy;
+            resolved.shared = assessment.shared;
             resolved.translation = Some(assessment.effective);
             resolved.conflicts = assessment.conflicts;
             resolved.floor = assessment.floor;
@@ -182,11 +187,10 @@ impl<'a> Resolver<'a> {
 
     fn home(&self, role: &Role, assessment: &Assessment) -> Option<ResolvedHome> {
         let spec = self.app.runtime.harnesses.get(role.harness.as_str())?.home()?;
-        let shared = spec.shared.iter().map(|item| item.name);
         Some(ResolvedHome {
             variable: spec.variable,
             path: assessment.dirs.harness_home.clone(),
-            shared: shared.filter(|name| !assessment.replaced.contains(name)).collect(),
+            shared: assessment.shared.items.iter().map(|item| item.name.clone()).collect(),
         })
     }
 

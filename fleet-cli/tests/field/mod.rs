@@ -5,3 +5,4 @@ mod names;
 mod sandbox;
 mod secrets;
 mod text;
+mod worktrees;

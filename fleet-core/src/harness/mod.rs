@@ -4,9 +4,11 @@
 pub mod claude_code;
 pub mod codex;
 pub mod command;
+pub mod json_edit;
 mod launch_data;
 pub mod prompts;
 pub mod screen;
+pub mod shared;
 mod vocabulary;
 
 use std::collections::BTreeMap;

@@ -60,6 +60,9 @@ pub struct Entry {
     pub what: &'static str,
     /// Whether this is the state root, from which a role's own directories are exempt.
     pub state_root: bool,
+    /// Whether this is a harness's own home or something in it, of which a role of that harness may
+    /// see the shared items.
+    pub harness: bool,
 }
 
 /// Directories of the role inside the state root that its sandbox shows.
@@ -69,6 +72,11 @@ pub struct OwnDirs {
     pub state: Option<LexicalPath>,
     /// What fleet itself mounts, resolved: exactly these, nothing below.
     pub fleet: Vec<LexicalPath>,
+    /// The operator's home of the role's own harness, resolved.
+    pub operator: Option<LexicalPath>,
+    /// Shared items of that home, resolved, each with the name that it has there: exactly these,
+    /// nothing below.
+    pub shared: Vec<(LexicalPath, String)>,
 }
 
 /// One question to the judge.
@@ -234,6 +242,9 @@ impl Draft {
             for file in tiers::KEY_FILES {
                 draft.join(Tier::NoExposure, home, file, "keys and credentials");
             }
+            for file in tiers::HARNESS_KEY_FILES {
+                draft.join(Tier::NoExposure, home, file, tiers::HARNESS);
+            }
             for pattern in tiers::PATTERNS {
                 draft.pattern(home, pattern.directory, pattern);
             }
@@ -321,8 +332,8 @@ impl Draft {
 
     fn push(&mut self, tier: Tier, path: LexicalPath, what: &'static str) {
         if !self.entries.iter().any(|entry| entry.path == path && entry.tier == tier) {
-            let resolved = path.clone();
-            self.entries.push(Entry { path, resolved, tier, what, state_root: false });
+            let (resolved, harness) = (path.clone(), what == tiers::HARNESS);
+            self.entries.push(Entry { path, resolved, tier, what, state_root: false, harness });
         }
     }
 }

@@ -220,6 +220,11 @@ pub enum MountOrigin {
         /// Its name there.
         name: String,
     },
+    /// Where git keeps what belongs to a linked worktree or submodule.
+    Repository {
+        /// Which part.
+        part: String,
+    },
     /// A directory the harness was told to work in as well.
     AddDir {
         /// Position in the list.
@@ -354,7 +359,7 @@ impl MountOrigin {
     /// The dotted path of the key below the role that asks for the mount.
     pub fn key(&self) -> String {
         match self {
-            Self::Cwd => "cwd".to_owned(),
+            Self::Cwd | Self::Repository { .. } => "cwd".to_owned(),
             Self::AddDir { index } => format!("harness_options.add_dirs[{index}]"),
             Self::FsWrite { index } => format!("isolation.fs.write[{index}]"),
             Self::FsRead { index } => format!("isolation.fs.read[{index}]"),
@@ -373,6 +378,7 @@ impl MountOrigin {
         matches!(
             self,
             Self::Cwd
+                | Self::Repository { .. }
                 | Self::AddDir { .. }
                 | Self::FsWrite { .. }
                 | Self::FsRead { .. }
@@ -388,6 +394,7 @@ impl fmt::Display for MountOrigin {
             Self::HarnessHome => f.write_str("the home of the harness"),
             Self::Handout => f.write_str("the handout of the role"),
             Self::SharedItem { name } => write!(f, "the shared item `{name}`"),
+            Self::Repository { part } => write!(f, "the {part} of the repository of `cwd`"),
             Self::LaunchClosure => f.write_str("the program of the harness"),
             Self::Overlay { path } => write!(f, "the protected path `{path}`"),
             Self::SelfBind => f.write_str("a directory above a protected path"),

@@ -3,6 +3,7 @@
 mod destinations;
 mod overlays;
 mod own;
+mod repository;
 mod secrets;
 mod worktree;
 
@@ -15,6 +16,7 @@ use super::policy::{
 };
 use super::tiers::PROGRAM_DIRECTORIES;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::harness::shared::SharedItems;
 use crate::layout::{Homes, RoleTrees};
 use crate::path::LexicalPath;
 use crate::port::{FileKind, PathProbe, Resolved};
@@ -38,6 +40,8 @@ pub struct ResolveContext<'a> {
     pub forbidden: &'a ForbiddenList,
     /// Files needed to run the harness program; empty when not known yet.
     pub launch_closure: &'a [LexicalPath],
+    /// What the role sees of the operator's harness home; empty for a harness without one.
+    pub shared: &'a SharedItems,
     /// The uid that fleet runs as.
     pub uid: u32,
 }
@@ -113,6 +117,7 @@ pub fn resolve(
         absent: Vec::new(),
     };
     work.own_directories();
+    work.shared_items();
     let cwd = work.working_directory(&state);
     work.launch_closure();
     for (index, path) in block.fs_write.iter().enumerate() {
@@ -123,13 +128,14 @@ pub fn resolve(
         let origin = MountOrigin::FsRead { index };
         work.declared(&path.written, &path.path, MountMode::ReadOnly, origin);
     }
+    let linked = work.linked_repository(&cwd);
     work.drafts.sort_by(|a, b| a.mount.origin.cmp(&b.mount.origin));
     work.protected_destinations(&home);
     let mut cover = Cover::default();
     work.merge_duplicates(&mut cover);
     work.secrets(&mut cover, &home);
     work.closure_is_out_of_reach();
-    let ephemeral = work.overlays(&mut cover, &cwd);
+    let ephemeral = work.overlays(&mut cover, &cwd, linked);
 
     if !work.problems.is_empty() {
         return Err(work.problems);

@@ -31,6 +31,9 @@ pub(super) struct Group {
 
 use Tier::{NoExposure, NoWrite, System};
 
+/// What is said of the home of a harness.
+pub(super) const HARNESS: &str = "login and sessions of a harness";
+
 /// Below every home of the account.
 pub(super) const BELOW_HOME: &[Group] = &[
     Group {
@@ -67,11 +70,7 @@ pub(super) const BELOW_HOME: &[Group] = &[
     },
     Group { tier: NoExposure, what: "fleet configuration", paths: &["fleet.yaml", "fleet.d"] },
     Group { tier: NoExposure, what: "messaging state", paths: &[".ours"] },
-    Group {
-        tier: NoExposure,
-        what: "login and sessions of a harness",
-        paths: &[".claude", ".claude.json", ".codex"],
-    },
+    Group { tier: NoExposure, what: HARNESS, paths: &[".claude", ".claude.json", ".codex"] },
     Group {
         tier: NoExposure,
         what: "browser and mail profiles",
@@ -134,9 +133,10 @@ pub(super) const KEY_FILES: &[&str] = &[
     ".aws/config",
     ".docker/config.json",
     ".kube/config",
-    ".claude/.credentials.json",
-    ".codex/auth.json",
 ];
+
+/// The key files in the home of a harness.
+pub(super) const HARNESS_KEY_FILES: &[&str] = &[".claude/.credentials.json", ".codex/auth.json"];
 
 /// Names that are only known by their beginning or end.
 #[derive(Debug)]
@@ -236,9 +236,7 @@ pub(super) fn relocation(variable: &str) -> Option<Relocation> {
         "XDG_RUNTIME_DIR" => Relocation::Whole(System, "sockets of the desktop session"),
         "OURS_STATE_DIR" => Relocation::Whole(NoExposure, "messaging state"),
         "OURS_CONFIG" => Relocation::Whole(NoExposure, "fleet configuration"),
-        "CLAUDE_CONFIG_DIR" | "CODEX_HOME" => {
-            Relocation::Whole(NoExposure, "login and sessions of a harness")
-        }
+        "CLAUDE_CONFIG_DIR" | "CODEX_HOME" => Relocation::Whole(NoExposure, HARNESS),
         _ => Relocation::Whole(NoExposure, "keys and credentials"),
     })
 }

@@ -94,7 +94,7 @@ pub enum PathProbeError {
     },
 }
 
-/// Looks at the file system without opening anything for reading or writing.
+/// Looks at the file system without changing anything.
 ///
 /// Answers describe the moment of the call: the launcher asks again right before it uses a path and
 /// refuses when an identity has changed. Blocking, but only for a few system calls.
@@ -112,6 +112,11 @@ pub trait PathProbe: Send + Sync + Debug {
 
     /// The first `limit` bytes of a regular file, which must be resolved: enough for a `#!` line.
     fn head(&self, file: &LexicalPath, limit: usize) -> Result<Vec<u8>, PathProbeError>;
+
+    /// The names in a directory, which must be resolved: at most `limit`, in bytewise order, without
+    /// those that are not UTF-8. Which ones are left out beyond the limit is not defined.
+    fn entries(&self, directory: &LexicalPath, limit: usize)
+    -> Result<Vec<String>, PathProbeError>;
 
     /// Whether names on the file system of `path` differ only by case from one another.
     /// `false` where that cannot be told.

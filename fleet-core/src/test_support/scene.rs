@@ -3,6 +3,8 @@
 use camino::Utf8PathBuf;
 
 use crate::diagnostic::Diagnostic;
+use crate::harness::shared::{SharedItems, SharedRequest, find};
+use crate::harness::{HomeSpec, SharedItem, SharedKind};
 use crate::id::{HarnessId, RoleName};
 use crate::isolation::forbidden::{ForbiddenInputs, ForbiddenList};
 use crate::isolation::resolve::{ResolveContext, resolve};
@@ -19,6 +21,24 @@ pub const HOME: &str = "/home/u";
 pub const ROLE: &str = "A";
 /// The fleet user.
 pub const UID: u32 = 1000;
+
+const fn item(name: &'static str, kind: SharedKind) -> SharedItem {
+    SharedItem { name, kind, below_account: false, login: false }
+}
+
+/// The home of a made-up harness whose operator's home is the forbidden one of Claude Code.
+pub const SPEC: HomeSpec = HomeSpec {
+    variable: "AGENT_HOME",
+    operator: ".claude",
+    shared: &[
+        item("CLAUDE.md", SharedKind::File),
+        item("plugins", SharedKind::Directory),
+        item("rules", SharedKind::EachFile),
+        SharedItem { login: true, ..item(".credentials.json", SharedKind::File) },
+        SharedItem { below_account: true, ..item(".agents", SharedKind::Directory) },
+    ],
+    read: &["config.toml"],
+};
 
 /// A machine, a fleet and the isolation of role `A`. Change the parts, then resolve.
 #[derive(Debug, Clone)]
@@ -43,6 +63,8 @@ pub struct Scene {
     pub cwd_mode: MountMode,
     /// Files of the launch closure.
     pub closure: Vec<LexicalPath>,
+    /// What the role sees of the operator's harness home.
+    pub shared: SharedItems,
     /// The block.
     pub block: IsolationBlock,
     /// The fleet user.
@@ -102,6 +124,7 @@ impl Scene {
             cwd: None,
             cwd_mode: MountMode::ReadWrite,
             closure: Vec::new(),
+            shared: SharedItems::default(),
             block: IsolationBlock::default(),
             uid: UID,
         }
@@ -146,6 +169,47 @@ impl Scene {
         self
     }
 
+    /// Makes an operator's harness home with every item and with what must not be seen.
+    pub fn operator_home(&mut self) -> &mut Self {
+        let tree = &mut self.tree;
+        tree.dir_mode("/home/u/.claude", 0o700).dir("/home/u/.claude/plugins/p");
+        tree.file("/home/u/.claude/CLAUDE.md", "rules").file("/home/u/.claude/history.jsonl", "h");
+        tree.file_mode("/home/u/.claude/.credentials.json", "token", 0o600);
+        tree.file("/home/u/.claude/rules/a.rules", "a").file("/home/u/.claude/rules/b.rules", "b");
+        tree.file("/home/u/.claude/projects/p/s.jsonl", "conversation");
+        tree.file("/home/u/.codex/auth.json", "token").dir("/home/u/.agents/skills");
+        self
+    }
+
+    /// Finds what the role sees of the operator's harness home ([`SPEC`]).
+    pub fn share(&mut self) -> &mut Self {
+        self.shared = self.shared_by(&SPEC);
+        self
+    }
+
+    /// What a role of this harness sees.
+    ///
+    /// # Panics
+    /// If the operator's home cannot be looked at.
+    pub fn shared_by(&self, spec: &HomeSpec) -> SharedItems {
+        let account = path(self.homes.os.as_str());
+        let operator = path(&format!("{account}/{}", spec.operator));
+        let forbidden = self.forbidden();
+        let request = SharedRequest {
+            spec,
+            operator: &operator,
+            account: &account,
+            uid: self.uid,
+            forbidden: &forbidden,
+            replaced: &[],
+            written: &[],
+        };
+        match find(&request, &self.tree) {
+            Ok(shared) => shared,
+            Err(error) => panic!("the operator's home: {error}"),
+        }
+    }
+
     /// The list of forbidden paths, looked at through `probe`.
     pub fn forbidden_by(&self, probe: &dyn PathProbe) -> ForbiddenList {
         let layout = self.layout();
@@ -181,6 +245,7 @@ impl Scene {
             homes: &self.homes,
             forbidden: &forbidden,
             launch_closure: &self.closure,
+            shared: &self.shared,
             uid: self.uid,
         };
         resolve(&self.block, &context, probe)

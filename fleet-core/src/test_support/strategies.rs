@@ -137,6 +137,38 @@ pub fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
+/// A link in the place of a shared item: to an item, to a conversation, to other logins and keys, to
+/// where the role may write, to nothing.
+fn shared_change() -> impl Strategy<Value = (&'static str, &'static str)> {
+    let item = select(vec![
+        "/home/u/.claude/CLAUDE.md",
+        "/home/u/.claude/plugins",
+        "/home/u/.claude/rules",
+        "/home/u/.claude/rules/a.rules",
+        "/home/u/.claude/.credentials.json",
+        "/home/u/.agents",
+    ]);
+    let target = select(vec![
+        "/home/u/notes.txt",
+        "/home/u/lib",
+        "/home/u/work",
+        "/data/a",
+        "/home/u",
+        "/home/u/.ssh",
+        "/home/u/.ssh/id_ed25519",
+        "/home/u/.codex/auth.json",
+        "/home/u/.codex",
+        "/home/u/.claude/history.jsonl",
+        "/home/u/.claude/projects",
+        "/home/u/.claude/plugins",
+        "/home/u/.claude/.credentials.json",
+        "/home/u/.ours-fleet/agents/B",
+        "/home/u/.ours-fleet/agents/A",
+        "/home/u/absent",
+    ]);
+    (item, target)
+}
+
 /// A machine and a role's wishes, of which some hundred in a thousand are granted.
 pub fn scene() -> impl Strategy<Value = Scene> {
     let wishes = (
@@ -164,6 +196,18 @@ pub fn scene() -> impl Strategy<Value = Scene> {
             .into_iter()
             .map(|(from, to)| SecretEntry { from, to: path(to), map_form: true })
             .collect();
+        scene
+    })
+}
+
+/// As [`scene`], for a role whose harness shares items of the operator's home.
+pub fn shared_scene() -> impl Strategy<Value = Scene> {
+    (scene(), option::of(shared_change())).prop_map(|(mut scene, link)| {
+        scene.operator_home();
+        if let Some((item, target)) = link {
+            scene.tree.remove(item).link(item, target);
+        }
+        scene.share();
         scene
     })
 }

@@ -71,6 +71,14 @@ impl PathProbe for Wrong {
         self.0.head(file, limit)
     }
 
+    fn entries(
+        &self,
+        directory: &LexicalPath,
+        limit: usize,
+    ) -> Result<Vec<String>, PathProbeError> {
+        self.0.entries(directory, limit)
+    }
+
     fn ignores_case(&self, path: &LexicalPath) -> bool {
         self.0.ignores_case(path)
     }
@@ -248,6 +256,40 @@ fn p11_the_handout_is_no_protected_destination() {
     let resolver: Resolver =
         |scene| unjudged(scene, |asked| asked.starts_with("/home/u/.ours-fleet/handout/A"));
     caught(p11(resolver));
+}
+
+#[test]
+fn p11_a_shared_item_is_no_protected_destination() {
+    caught(p11(|scene| {
+        let mut policy = scene.resolve()?;
+        let item = |mount: &Mount| matches!(mount.origin, MountOrigin::SharedItem { .. });
+        if let Some(shared) = policy.mounts.iter().find(|mount| item(mount)).cloned() {
+            let origin = MountOrigin::FsWrite { index: 0 };
+            let mode = MountMode::ReadWrite;
+            policy.mounts.push(Mount { mode, origin, ..shared });
+        }
+        Ok(policy)
+    }));
+}
+
+#[test]
+fn p1_every_entry_of_the_operators_home_is_taken_for_a_shared_item() {
+    caught(p1(|scene| {
+        let mut policy = scene.resolve()?;
+        if scene.shared.home.is_some() {
+            let source = LexicalPath::absolute("/home/u/.claude/projects").expect("plain");
+            let origin = MountOrigin::SharedItem { name: "projects".to_owned() };
+            policy.mounts.push(Mount {
+                identity: None,
+                kind: None,
+                destination: source.clone(),
+                source,
+                mode: MountMode::ReadOnly,
+                origin,
+            });
+        }
+        Ok(policy)
+    }));
 }
 
 #[test]

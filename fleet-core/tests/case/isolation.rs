@@ -1,6 +1,7 @@
 //! Conformance cases 07 C: what a role may not reach, named after the case.
 
 mod overlays;
+mod repository;
 mod secrets;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -433,6 +434,15 @@ impl PathProbe for Counting {
     fn head(&self, file: &LexicalPath, limit: usize) -> Result<Vec<u8>, PathProbeError> {
         self.looks.fetch_add(1, Ordering::Relaxed);
         self.tree.head(file, limit)
+    }
+
+    fn entries(
+        &self,
+        directory: &LexicalPath,
+        limit: usize,
+    ) -> Result<Vec<String>, PathProbeError> {
+        self.looks.fetch_add(1, Ordering::Relaxed);
+        self.tree.entries(directory, limit)
     }
 
     fn ignores_case(&self, path: &LexicalPath) -> bool {

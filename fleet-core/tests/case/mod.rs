@@ -12,4 +12,5 @@ mod isolation;
 mod models;
 mod screens;
 mod select;
+mod shared;
 mod weakness;

@@ -1,7 +1,7 @@
 //! P1–P7 and P12: nothing forbidden is ever shown.
 
-use fleet_core::isolation::forbidden::Tier;
-use fleet_core::isolation::{FsPath, IsolationPolicy};
+use fleet_core::isolation::forbidden::{Entry, Tier};
+use fleet_core::isolation::{FsPath, IsolationPolicy, Mount, MountMode, MountOrigin};
 use fleet_core::path::{LexicalPath, Relation};
 use fleet_core::port::{FileIdentity, PathProbe, PathProbeError, Resolved};
 use fleet_core::test_support::fakes::MemoryTree;
@@ -39,23 +39,23 @@ fn exposed(scene: &Scene, policy: &IsolationPolicy) -> Option<String> {
             let real = tree.resolve(&mount.source).ok();
             let place = real.as_ref().map_or(&mount.source, |real| &real.path);
             let in_own = own.iter().any(|dir| place.is_within(dir));
-            let spared = entry.state_root && in_own;
+            let spared = (entry.state_root && in_own) || is_shared_item(scene, entry, mount);
             if place.relation(target) != Relation::Disjoint && !spared {
                 return say("meets");
             }
             let shown = identities(tree, place);
-            if itself.is_some_and(|itself| shown.contains(&itself)) {
+            if itself.is_some_and(|itself| shown.contains(&itself)) && !spared {
                 return say("shows");
             }
             let identity = real.and_then(|real| real.object).map(|object| object.identity);
             let within =
                 identity.is_some_and(|it| inside.contains(&it) && !own_objects.contains(&it));
-            if within {
+            if within && !spared {
                 return say("is inside");
             }
             let destination = &mount.destination;
             let own_place = entry.state_root && own.iter().any(|dir| destination.is_within(dir));
-            if destination.relation(&entry.path) != Relation::Disjoint && !own_place {
+            if destination.relation(&entry.path) != Relation::Disjoint && !own_place && !spared {
                 return Some(format!("destination {destination} meets {}", entry.path));
             }
         }
@@ -63,13 +63,31 @@ fn exposed(scene: &Scene, policy: &IsolationPolicy) -> Option<String> {
     None
 }
 
+/// A mount of one of the items that a role of the harness may see, in the operator's home of that very
+/// harness and under its own name there.
+fn is_shared_item(scene: &Scene, entry: &Entry, mount: &Mount) -> bool {
+    const ITEMS: &[&str] = &["CLAUDE.md", "plugins", "rules/a.rules", "rules/b.rules"];
+    const LOGIN: &str = ".credentials.json";
+    let home = path("/home/u/.claude");
+    let below = mount.source.below(&home).filter(|_| scene.shared.home.as_ref() == Some(&home));
+    let item = below.is_some_and(|below| ITEMS.contains(&below) || below == LOGIN);
+    let nominal = item && mount.mode == MountMode::ReadOnly;
+    let login = path("/home/u/.claude/.credentials.json");
+    // The login may be kept elsewhere, where nothing else is forbidden.
+    let moved =
+        entry.path == login && mount.origin == MountOrigin::SharedItem { name: LOGIN.into() };
+    (nominal && (entry.path == home || entry.path == login)) || moved
+}
+
 /// P1: no mount is, is inside or contains a tier A path, but for the role's own directories.
 pub(crate) fn p1(resolve: Resolver) -> Result<(), String> {
-    check(&strategies::scene(), |scene| {
+    let nothing = |scene: Scene| {
         let found = resolve(&scene).ok().and_then(|policy| exposed(&scene, &policy));
         prop_assert_eq!(found, None);
         Ok(())
-    })
+    };
+    check(&strategies::scene(), nothing)?;
+    check(&strategies::shared_scene(), nothing)
 }
 
 /// P2: `relation` is total, exclusive and mirrors.

@@ -68,9 +68,9 @@ pub(crate) fn p10(resolve: Resolver) -> Result<(), String> {
     })
 }
 
-/// P11: the handout can never be written, nor anything in it.
+/// P11: the handout and shared items can never be written, nor anything in them, nor where they lie.
 pub(crate) fn p11(resolve: Resolver) -> Result<(), String> {
-    check(&strategies::scene(), |scene| {
+    let read_only = |scene: Scene| {
         let Ok(policy) = resolve(&scene) else { return Ok(()) };
         let handout = path(scene.trees().handout.as_str());
         for mount in &policy.mounts {
@@ -83,11 +83,26 @@ pub(crate) fn p11(resolve: Resolver) -> Result<(), String> {
         }
         let inner = handout.child("briefing.md").expect("a name");
         prop_assert_eq!(simulated(&policy, &inner), Some(MountMode::ReadOnly));
-        let shared =
-            policy.mounts.iter().any(|mount| mount.source.is_within(&path("/home/u/.claude")));
-        prop_assert!(!shared, "the operator's harness home is shown");
+        let home = path("/home/u/.claude");
+        for mount in &policy.mounts {
+            let item = matches!(mount.origin, MountOrigin::SharedItem { .. });
+            let inside = mount.source.is_within(&home);
+            prop_assert!(item || !inside, "{} is of the operator's harness home", mount.source);
+            if item {
+                for at in [Some(mount.destination.clone()), mount.destination.child("x").ok()] {
+                    let mode = at.and_then(|at| simulated(&policy, &at));
+                    prop_assert_eq!(mode, Some(MountMode::ReadOnly), "{}", mount.destination);
+                }
+                let other = policy.mounts.iter().find(|other| {
+                    other.mode == MountMode::ReadWrite && mount.source.is_within(&other.source)
+                });
+                prop_assert!(other.is_none(), "{} can be written elsewhere", mount.source);
+            }
+        }
         Ok(())
-    })
+    };
+    check(&strategies::scene(), read_only)?;
+    check(&strategies::shared_scene(), read_only)
 }
 
 #[test]
@@ -106,7 +121,7 @@ fn p10_state_and_cwd_can_be_written() {
 }
 
 #[test]
-fn p11_the_handout_is_read_only() {
+fn p11_the_handout_and_shared_items_are_read_only() {
     holds(p11(resolve));
 }
 

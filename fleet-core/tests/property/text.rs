@@ -124,7 +124,7 @@ proptest! {
     #[test]
     fn p37_the_environment_holds_only_what_is_declared(
         own in prop::collection::btree_map("[A-Z_]{1,12}|LC_[A-Z]{1,4}|SSH_AUTH_SOCK|AWS_[A-Z]{1,6}|TMUX|GH_TOKEN|PATH|HOME", "[ -~]{0,8}", 0..24),
-        declared in prop::collection::btree_map("[A-Z_]{1,8}|OURS_AUTOSTART|HOME", "[ -~]{1,8}", 0..6),
+        declared in prop::collection::btree_map("[A-Z_]{1,8}|OURS_AUTOSTART|HOME|AGENT_HOME", "[ -~]{1,8}", 0..6),
         pass in prop::collection::vec("[A-Z_]{1,12}|GH_TOKEN", 0..4),
         isolated: bool,
     ) {
@@ -138,10 +138,14 @@ proptest! {
             path: "/bin",
             term: "tmux-256color",
             harness: &harness,
+            harness_home: Some(("AGENT_HOME", "/a")),
             role: &role,
             isolated,
         });
-        let fixed = ["PATH", "HOME", "TERM", "COLORTERM", "OURS_AUTOSTART", "OURS_FLEET_ROLE"];
+        let fixed = [
+            "PATH", "HOME", "TERM", "COLORTERM", "OURS_AUTOSTART", "OURS_FLEET_ROLE", "AGENT_HOME",
+        ];
+        prop_assert_eq!(env.0["AGENT_HOME"].as_str(), "/a");
         let passed = ["USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ"];
         for (name, value) in &env.0 {
             let known = fixed.contains(&name.as_str())
@@ -151,7 +155,7 @@ proptest! {
                 || declared.contains_key(name)
                 || pass.contains(name);
             prop_assert!(known, "{name} was not declared");
-            if let Some(wanted) = declared.get(name).filter(|_| name != "OURS_AUTOSTART") {
+            if let Some(wanted) = declared.get(name).filter(|_| !["OURS_AUTOSTART", "AGENT_HOME"].contains(&name.as_str())) {
                 prop_assert_eq!(value, wanted, "the role's own value wins");
             }
         }

@@ -296,6 +296,7 @@ fn origin_text(origin: &MountOrigin) -> String {
         MountOrigin::HarnessHome => "the harness home".to_owned(),
         MountOrigin::Handout => "the handout directory".to_owned(),
         MountOrigin::SharedItem { name } => format!("shared harness item `{name}`"),
+        MountOrigin::Repository { part } => format!("{part} of the repository of cwd"),
         MountOrigin::AddDir { index } => format!("add_dirs[{index}]"),
         MountOrigin::LaunchClosure => "needed to run the harness".to_owned(),
         MountOrigin::FsWrite { index } => format!("isolation.fs.write[{index}]"),

@@ -290,6 +290,7 @@ fn supervisor(app: &App) -> Check {
 mod tests {
     use fleet_core::config::{ConfigSources, Fleet, LoadOptions, Role, SourceText, YamlMode, load};
     use fleet_core::diagnostic::Place;
+    use fleet_core::harness::shared::SharedItems;
     use fleet_core::path::LexicalPath;
     use fleet_core::permissions::Outer;
     use fleet_core::test_support::fakes::stub_harnesses;
@@ -319,6 +320,7 @@ mod tests {
             outer: Outer::Off,
             home: None,
             files: Vec::new(),
+            shared: SharedItems::default(),
             notes: Vec::new(),
             translation: None,
             conflicts: Vec::new(),

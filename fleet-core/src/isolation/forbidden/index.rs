@@ -203,18 +203,38 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The role's own directories are exempt, and only against the state root around them.
-    fn exempt(&self, entry: &Entry) -> bool {
-        entry.state_root && owned(self.question.own, self.candidate.path, self.question.by_user)
+    /// The role's own directories are exempt, and only against the state root around them; so are the
+    /// shared items of its harness against the operator's home of it, and against their own entry.
+    fn exempt(&self, exposure: Exposure, entry: &Entry) -> bool {
+        if entry.harness {
+            return self.shared(exposure, entry);
+        }
+        exposure == Exposure::Inside
+            && entry.state_root
+            && owned(self.question.own, self.candidate.path, self.question.by_user)
+    }
+
+    fn shared(&self, exposure: Exposure, entry: &Entry) -> bool {
+        let (own, path) = (self.question.own, self.candidate.path);
+        if self.question.by_user || self.question.mode == MountMode::ReadWrite {
+            return false;
+        }
+        own.shared.iter().filter(|(target, _)| target == path).any(
+            |(target, name)| match exposure {
+                Exposure::Inside => own.operator.as_ref() == Some(&entry.resolved),
+                Exposure::Is => {
+                    entry.resolved == *target && entry.path.file_name() == Some(name.as_str())
+                }
+                Exposure::Contains => false,
+            },
+        )
     }
 
     fn pick(&self, exposure: Exposure, numbers: &[usize]) -> Option<Hit<'a>> {
         numbers
             .iter()
             .filter_map(|number| self.entries.get(*number))
-            .find(|entry| {
-                self.applies(entry.tier) && !(exposure == Exposure::Inside && self.exempt(entry))
-            })
+            .find(|entry| self.applies(entry.tier) && !self.exempt(exposure, entry))
             .map(|entry| Hit { exposure, found: Found::Entry(entry) })
     }
 

@@ -54,6 +54,10 @@ fn protected(work: &Work<'_>, home: &LexicalPath) -> Vec<(LexicalPath, bool)> {
         .collect();
     let own = work.own.fleet.iter().filter(|path| Some(*path) != work.own.state.as_ref());
     all.extend(own.map(|path| (path.clone(), true)));
+    // What an agent may write there, or next to it, would be an input of its next launch.
+    let shared = &work.context.shared;
+    let shared = shared.items.iter().map(|item| &item.destination).chain(&shared.home);
+    all.extend(shared.map(|path| (path.clone(), true)));
     // Only covering these as a whole hides something; a mount inside them is usual.
     let outer_only = [LexicalPath::absolute("/tmp"), home.child(".cache")];
     all.extend(outer_only.into_iter().flatten().map(|path| (path, false)));

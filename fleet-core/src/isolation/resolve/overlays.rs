@@ -3,7 +3,7 @@
 use camino::Utf8PathBuf;
 
 use super::destinations::Cover;
-use super::worktree::linked_directories;
+use super::repository::Linked;
 use super::{Draft, Work};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::isolation::policy::{Mount, MountMode, MountOrigin};
@@ -18,20 +18,25 @@ const HOOKS: &str = ".git/hooks";
 const REDIRECTION: &str = "commondir";
 
 /// One overlay to make.
-struct Wanted<'a> {
+pub(super) struct Wanted<'a> {
     /// The mount it lies in, as a path of the host and of the sandbox.
-    source: &'a LexicalPath,
-    destination: &'a LexicalPath,
+    pub(super) source: &'a LexicalPath,
+    pub(super) destination: &'a LexicalPath,
     /// The path below both.
-    below: &'a str,
+    pub(super) below: &'a str,
     /// The key that asks for it, if one does: then it must be possible.
-    key: Option<String>,
+    pub(super) key: Option<String>,
 }
 
 impl Work<'_> {
     /// Adds overlays and the binds that hold their parents in place. Returns the directories that
     /// the launch has to make.
-    pub(super) fn overlays(&mut self, cover: &mut Cover, cwd: &LexicalPath) -> Vec<Utf8PathBuf> {
+    pub(super) fn overlays(
+        &mut self,
+        cover: &mut Cover,
+        cwd: &LexicalPath,
+        linked: Option<Linked>,
+    ) -> Vec<Utf8PathBuf> {
         let Some(base) = cover.at(cwd).and_then(|number| self.drafts.get(number)) else {
             return Vec::new();
         };
@@ -70,13 +75,15 @@ impl Work<'_> {
                 self.redirection(&repository);
             }
         }
-        ephemeral.extend(self.linked_repository(cover, &source, writable, protect.is_none()));
+        if let Some(linked) = linked {
+            ephemeral.extend(self.linked_overlays(cover, linked, protect.is_none()));
+        }
         ephemeral
     }
 
     /// A file `commondir` makes git take configuration and hooks from the directory that it names. Git
     /// makes it only for linked worktrees; as long as it is absent nothing can be bound over it.
-    fn redirection(&mut self, repository: &LexicalPath) {
+    pub(super) fn redirection(&mut self, repository: &LexicalPath) {
         let Ok(file) = repository.child(REDIRECTION) else { return };
         if !self.is_directory(&file) {
             return;
@@ -100,7 +107,11 @@ impl Work<'_> {
         self.problems.push(problem.path("cwd").hint(hint));
     }
 
-    fn overlay(&mut self, cover: &mut Cover, wanted: &Wanted<'_>) -> Option<Utf8PathBuf> {
+    pub(super) fn overlay(
+        &mut self,
+        cover: &mut Cover,
+        wanted: &Wanted<'_>,
+    ) -> Option<Utf8PathBuf> {
         let source = wanted.source.join(wanted.below).ok()?;
         let place = wanted.destination.join(wanted.below).ok()?;
         let around = cover.deepest(&place).and_then(|number| self.drafts.get(number))?;
@@ -189,53 +200,5 @@ impl Work<'_> {
             };
             self.add(Draft { mount, written: here.to_string(), resolved }, cover);
         }
-    }
-
-    /// A linked worktree or a submodule keeps its repository elsewhere. In this build the operator
-    /// grants it; its hooks and configuration stay read-only then.
-    fn linked_repository(
-        &mut self,
-        cover: &mut Cover,
-        cwd: &LexicalPath,
-        writable: bool,
-        default_overlays: bool,
-    ) -> Vec<Utf8PathBuf> {
-        let mut ephemeral = Vec::new();
-        let Some((admin, common)) = linked_directories(self.probe, cwd) else { return ephemeral };
-        let around = cover.deepest(&common).and_then(|number| self.drafts.get(number));
-        let enough =
-            around.is_some_and(|draft| draft.mount.mode == MountMode::ReadWrite || !writable);
-        if !enough {
-            let problem = Diagnostic::error(
-                Code::Conflict,
-                format!(
-                    "`{cwd}` is a linked worktree or submodule of the repository `{common}`, which \
-                     the sandbox would not {}: git would fail in it",
-                    if writable { "let it write" } else { "show" }
-                ),
-            );
-            let key = if writable { "isolation.fs.write" } else { "isolation.fs.read" };
-            self.problems.push(problem.path("cwd").hint(format!("add {common} to {key}")));
-            return ephemeral;
-        }
-        if default_overlays {
-            for below in ["hooks", "config"] {
-                let wanted = Wanted { source: &common, destination: &common, below, key: None };
-                ephemeral.extend(self.overlay(cover, &wanted));
-            }
-            if writable {
-                self.redirection(&common);
-            }
-            // Whoever writes these decides whose hooks and configuration git obeys here.
-            let pointers = [(cwd, ".git"), (&admin, REDIRECTION), (&admin, "config.worktree")];
-            for (source, below) in pointers.into_iter().filter(|_| writable) {
-                let there = source.join(below).ok().and_then(|it| self.probe.resolve(&it).ok());
-                if there.is_some_and(|seen| seen.object.is_some()) {
-                    let wanted = Wanted { source, destination: source, below, key: None };
-                    self.overlay(cover, &wanted);
-                }
-            }
-        }
-        ephemeral
     }
 }

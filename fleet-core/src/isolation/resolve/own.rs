@@ -44,6 +44,23 @@ impl Work<'_> {
         }
     }
 
+    /// Mounts the shared items of the harness home. Each was judged when it was found, and is again:
+    /// what is said of a policy holds for all of its mounts.
+    pub(super) fn shared_items(&mut self) {
+        self.context.shared.extend(&mut self.own);
+        for item in &self.context.shared.items {
+            let origin = MountOrigin::SharedItem { name: item.name.clone() };
+            let written = item.target.as_str();
+            let Some(resolved) = self.look(written, &item.target, &origin) else { continue };
+            let mode = MountMode::ReadOnly;
+            if resolved.path == item.target
+                && self.judge(Side::Source, written, &resolved, mode, &origin)
+            {
+                self.push(written, resolved, item.destination.clone(), mode, origin);
+            }
+        }
+    }
+
     /// What is wrong with an own directory: it must be where the layout says, free of links below
     /// the state root, and nobody else's. An agent can write in two of these trees, so anything else
     /// may be its doing.

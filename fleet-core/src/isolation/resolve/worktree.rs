@@ -28,7 +28,7 @@ pub fn worktree_repository(cwd: &LexicalPath, probe: &dyn PathProbe) -> Vec<Utf8
 
 /// Where the repository of a cwd with a `.git` file keeps what belongs to this cwd alone, and where
 /// its objects, refs, hooks and configuration.
-pub(super) fn linked_directories(
+fn linked_directories(
     probe: &dyn PathProbe,
     cwd: &LexicalPath,
 ) -> Option<(LexicalPath, LexicalPath)> {

@@ -119,6 +119,10 @@ fn objects(fixture: &mut dyn TreeFixture) {
     assert_eq!(head(4096), Ok(b"#!/bin/sh\nrest".to_vec()), "a short file is no error");
     assert!(probe.head(&at(fixture, "o/dir"), 9).is_err(), "a directory has no head");
     assert!(probe.head(&at(fixture, "o/none"), 9).is_err());
+    let names = |below: &str, limit| probe.entries(&at(fixture, below), limit);
+    assert_eq!(names("o", 9), Ok(["dir", "fifo", "second", "socket"].map(str::to_owned).to_vec()));
+    assert_eq!(names("o", 3).map(|names| names.len()), Ok(3), "no more than asked for");
+    assert!(names("o/dir/file", 9).is_err() && names("o/none", 9).is_err());
 }
 
 fn links(fixture: &mut dyn TreeFixture) {

@@ -356,6 +356,17 @@ impl PathProbe for MemoryTree {
         }
     }
 
+    fn entries(
+        &self,
+        directory: &LexicalPath,
+        limit: usize,
+    ) -> Result<Vec<String>, PathProbeError> {
+        match self.walk(directory)?.object.map(|node| &self.nodes[node].content) {
+            Some(Content::Directory(entries)) => Ok(entries.keys().take(limit).cloned().collect()),
+            _ => Err(PathProbeError::NotADirectory { path: directory.to_string() }),
+        }
+    }
+
     fn ignores_case(&self, path: &LexicalPath) -> bool {
         self.case_blind.iter().any(|blind| path.is_within(blind))
     }

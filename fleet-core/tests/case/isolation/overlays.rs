@@ -97,48 +97,6 @@ fn never_go_through_links() {
 }
 
 #[test]
-fn a8_a_linked_worktree_is_refused_until_its_repository_is_granted() {
-    let worktree = |s: &mut Scene| {
-        s.tree.dir("/home/u/main/.git/hooks").file("/home/u/main/.git/config", "[core]");
-        s.tree.file("/home/u/main/.git/worktrees/w/commondir", "../..\n");
-        s.tree.file("/home/u/work/.git", "gitdir: /home/u/main/.git/worktrees/w\n");
-        s.cwd("/home/u/work");
-    };
-    let problem = refusal(worktree);
-    assert_eq!(problem.path, "cwd");
-    assert!(problem.to_string().contains("add /home/u/main/.git to isolation.fs.write"));
-    let policy = accepted(|s| {
-        worktree(s);
-        s.write("/home/u/main/.git");
-    });
-    for (below, mode) in [
-        ("objects", MountMode::ReadWrite),
-        ("hooks/pre-commit", MountMode::ReadOnly),
-        ("config", MountMode::ReadOnly),
-        ("worktrees/w/commondir", MountMode::ReadOnly),
-        ("worktrees/w/index", MountMode::ReadWrite),
-    ] {
-        let at = path("/home/u/main/.git").join(below).expect("a path");
-        assert_eq!(policy.covering(&at).map(|mount| mount.mode), Some(mode), "{below}");
-    }
-    let pointer = policy.covering(&path("/home/u/work/.git")).expect("mounted");
-    assert_eq!(pointer.mode, MountMode::ReadOnly, "else the agent points git elsewhere");
-    let policy = accepted(|s| {
-        worktree(s);
-        s.tree.remove("/home/u/main/.git/hooks");
-        s.write("/home/u/main/.git");
-    });
-    assert_eq!(policy.ephemeral_dirs, ["/home/u/main/.git/hooks"]);
-    // A submodule, with a relative pointer.
-    let problem = refusal(|s| {
-        s.tree.dir("/home/u/super/.git/modules/m");
-        s.tree.file("/home/u/super/m/.git", "gitdir: ../.git/modules/m");
-        s.cwd("/home/u/super/m");
-    });
-    assert!(problem.to_string().contains("/home/u/super/.git/modules/m"), "{problem}");
-}
-
-#[test]
 fn a_repository_that_sends_git_elsewhere_is_refused() {
     let policy = accepted(project);
     let named = |risk: &&String| risk.contains("/home/u/work/.git/commondir");
