@@ -12,6 +12,7 @@ pub mod runner;
 mod store;
 pub mod supervisor;
 mod tmux;
+mod watch;
 
 pub use clock::SystemClock;
 pub use exec::{OUTPUT_LIMIT, ProcessExec};
@@ -19,3 +20,4 @@ pub use ids::RandomIds;
 pub use process_table::ProcTable;
 pub use store::FileStore;
 pub use tmux::{CliTmux, CliTmuxServers, SOCKET_PATH_LIMIT, TmuxEnvironment};
+pub use watch::InotifyWatches;

@@ -2,7 +2,9 @@ use std::io;
 use std::sync::OnceLock;
 
 use async_trait::async_trait;
-use fleet_core::port::{ProcessError, ProcessIdentity, ProcessTable, Signal, Signalled};
+use fleet_core::port::{
+    Descendant, ProcessError, ProcessIdentity, ProcessTable, Signal, Signalled,
+};
 
 /// The processes of this machine, by `/proc` and pidfds. On other systems every question is answered
 /// with an error of kind [`io::ErrorKind::Unsupported`].
@@ -58,6 +60,45 @@ impl ProcTable {
         Ok(members)
     }
 
+    /// Everything that lives below a process, itself included.
+    fn below(&self, ancestor: &ProcessIdentity) -> io::Result<Vec<Descendant>> {
+        if self.look(ancestor.pid)?.as_ref() != Some(ancestor) {
+            return Ok(Vec::new());
+        }
+        let mut all = Vec::new();
+        for entry in std::fs::read_dir("/proc")? {
+            let name = entry?.file_name();
+            let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else {
+                continue;
+            };
+            let Ok(stat) = std::fs::read(format!("/proc/{pid}/stat")) else { continue };
+            all.extend(parse_stat(&stat).filter(|stat| stat.alive).map(|stat| (pid, stat)));
+        }
+        let mut family = vec![ancestor.pid];
+        let mut found = Vec::new();
+        // Each round takes in the children of those found in the one before.
+        let mut next = 0;
+        while let Some(parent) = family.get(next).copied() {
+            next += 1;
+            family.extend(
+                all.iter()
+                    .filter(|(pid, stat)| stat.parent == parent && *pid != parent)
+                    .map(|(pid, _)| *pid),
+            );
+            let Some((pid, stat)) = all.iter().find(|(pid, _)| *pid == parent) else { continue };
+            found.push(Descendant {
+                process: ProcessIdentity {
+                    pid: *pid,
+                    start_time: stat.start_time,
+                    boot_id: ancestor.boot_id.clone(),
+                },
+                inner_pid: innermost_pid(*pid).unwrap_or(*pid),
+                pid_namespace: pid_namespace(*pid),
+            });
+        }
+        Ok(found)
+    }
+
     fn look(&self, pid: u32) -> io::Result<Option<ProcessIdentity>> {
         if cfg!(not(target_os = "linux")) {
             return Err(unsupported());
@@ -77,6 +118,19 @@ impl ProcTable {
     }
 }
 
+/// The last field of `NSpid`: the pid in the innermost namespace.
+fn innermost_pid(pid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    line.split_ascii_whitespace().last()?.parse().ok()
+}
+
+/// The inode of the innermost namespace, from a link like `pid:[4026531836]`.
+fn pid_namespace(pid: u32) -> Option<u64> {
+    let link = rustix::fs::readlink(format!("/proc/{pid}/ns/pid"), Vec::new()).ok()?;
+    link.to_str().ok()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
+}
+
 fn unsupported() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, "processes can be told apart on Linux only so far")
 }
@@ -93,6 +147,7 @@ const MOST_MEMBERS: usize = 10_000;
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     alive: bool,
+    parent: u32,
     session: u32,
     start_time: u64,
 }
@@ -103,9 +158,10 @@ fn parse_stat(stat: &[u8]) -> Option<Stat> {
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(stat.get(name_end + 1..)?).ok()?;
     let mut fields = rest.split_ascii_whitespace();
-    // The state is field 3, the session 6, the number of threads 20, the start time 22.
+    // The state is field 3, the parent 4, the session 6, the number of threads 20, the start time 22.
     let state = fields.next()?;
-    let session = fields.nth(2)?.parse().ok()?;
+    let parent = fields.next()?.parse().ok()?;
+    let session = fields.nth(1)?.parse().ok()?;
     let threads: u64 = fields.nth(13)?.parse().ok()?;
     let start_time = fields.nth(1)?.parse().ok()?;
     // The state is that of the first thread, which may have ended before others: as long as one of
@@ -115,7 +171,7 @@ fn parse_stat(stat: &[u8]) -> Option<Stat> {
         "X" | "x" => false,
         _ => true,
     };
-    Some(Stat { alive, session, start_time })
+    Some(Stat { alive, parent, session, start_time })
 }
 
 #[cfg(target_os = "linux")]
@@ -207,6 +263,11 @@ impl ProcessTable for ProcTable {
         self.look(pid).map_err(|source| ProcessError { action: "identify", pid, source })
     }
 
+    fn descendants(&self, ancestor: &ProcessIdentity) -> Result<Vec<Descendant>, ProcessError> {
+        let failed = |source| ProcessError { action: "look below", pid: ancestor.pid, source };
+        self.below(ancestor).map_err(failed)
+    }
+
     fn signal(&self, process: &ProcessIdentity, signal: Signal) -> Result<Signalled, ProcessError> {
         let failed = |source| ProcessError { action: "signal", pid: process.pid, source };
         let Some(fd) = handle::open(self, process).map_err(failed)? else {
@@ -258,7 +319,11 @@ mod tests {
     fn the_name_of_a_process_cannot_forge_its_start_time() {
         for name in ["sleep", "a b", "x) Z 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 7 1", "((", ""] {
             let found = parse_stat(&line(name, "S", 1));
-            assert_eq!(found, Some(Stat { alive: true, session: 7, start_time: 98_765 }), "{name}");
+            assert_eq!(
+                found,
+                Some(Stat { alive: true, parent: 1, session: 7, start_time: 98_765 }),
+                "{name}"
+            );
         }
     }
 

@@ -296,6 +296,14 @@ impl StateStore for FileStore {
         if content.len() as u64 > limit { Err(too_large()) } else { Ok(Some(content)) }
     }
 
+    fn read_head(&self, path: &Utf8Path, limit: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        let action = "read";
+        let Some(file) = open_regular(action, path, OFlags::RDONLY)? else { return Ok(None) };
+        let mut content = Vec::new();
+        file.take(limit).read_to_end(&mut content).map_err(failed(action, path))?;
+        Ok(Some(content))
+    }
+
     fn write(&self, path: &Utf8Path, content: &[u8], mode: u32) -> Result<(), StoreError> {
         replace(path, content, mode, Durability::OnDisk).map_err(failed("write", path))
     }

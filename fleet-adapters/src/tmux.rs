@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use camino::{Utf8Path, Utf8PathBuf};
 use fleet_core::port::{
-    Capture, CommandSpec, ConsolePresence, Exec, ExecOutput, Exit, KeyName, NewConsole, Tmux,
-    TmuxAddress, TmuxError, TmuxServers, check_paste,
+    Capture, CommandSpec, ConsolePresence, ConsoleView, Exec, ExecOutput, Exit, KeyName,
+    NewConsole, Tmux, TmuxAddress, TmuxError, TmuxServers, check_paste, check_shown,
 };
 
 use fleet_core::error_chain::chain;
@@ -238,6 +238,27 @@ impl CliTmux {
     }
 }
 
+/// What `look` asks for in one line before the screen.
+const FACTS: &str = "#{pane_in_mode} #{pane_title}";
+
+/// What tmux prints once a key was pressed.
+const PRESSED: &str = "pressed";
+
+fn parse_view(text: &str) -> Option<ConsoleView> {
+    let (facts, screen) = text.split_once('\n')?;
+    let (mode, title) = facts.split_once(' ')?;
+    let modes: u32 = mode.parse().ok()?;
+    Some(ConsoleView { screen: screen.to_owned(), title: title.to_owned(), in_mode: modes > 0 })
+}
+
+/// A key as a word of a tmux command line.
+fn in_quotes(key: &KeyName) -> String {
+    match key.as_str() {
+        "'" => "\"'\"".to_owned(),
+        name => format!("'{name}'"),
+    }
+}
+
 fn parse_pid(action: &'static str, output: &ExecOutput) -> Result<u32, TmuxError> {
     let text = output.stdout_text();
     let first = text.lines().next().unwrap_or_default();
@@ -338,6 +359,26 @@ impl Tmux for CliTmux {
         Ok(self.on_console("read the console", &self.spec(words)).await?.stdout_text())
     }
 
+    async fn look(&self) -> Result<ConsoleView, TmuxError> {
+        let action = "look at the console";
+        let (session, pane) = (self.session(), self.pane());
+        // `display-message` would answer for a missing session too, hence the check before it.
+        let check = ["has-session", "-t", &session, ";"];
+        let facts = ["display-message", "-p", "-t", &pane, FACTS, ";"];
+        let screen = ["capture-pane", "-p", "-J", "-t", &pane];
+        let spec = self.spec(check.into_iter().chain(facts).chain(screen));
+        let text = self.on_console(action, &spec).await?.stdout_text();
+        parse_view(&text).ok_or_else(|| {
+            let detail = "its answer has no first line of facts".to_owned();
+            TmuxError::Failed { action, detail }
+        })
+    }
+
+    async fn leave_mode(&self) -> Result<(), TmuxError> {
+        let spec = self.spec(["copy-mode", "-q", "-t", &self.pane()]);
+        self.on_console("leave a mode of the console", &spec).await.map(drop)
+    }
+
     async fn pane_pid(&self) -> Result<u32, TmuxError> {
         let action = "find the program in the console";
         // `display-message` would answer with an empty text and success for a missing session.
@@ -362,6 +403,20 @@ impl Tmux for CliTmux {
     async fn key(&self, key: &KeyName) -> Result<(), TmuxError> {
         let spec = self.spec(["send-keys", "-t", &self.pane(), "--", key.as_str()]);
         self.on_console("press a key in the console", &spec).await.map(drop)
+    }
+
+    async fn key_if_shown(&self, key: &KeyName, shown: &str) -> Result<bool, TmuxError> {
+        check_shown(shown)?;
+        let action = "press a key in the console";
+        let (session, pane) = (self.session(), self.pane());
+        // Letters and digits only: nothing in them is a format, a glob or a quote.
+        let condition = format!("#{{C:{shown}}}");
+        let press =
+            format!("send-keys -t '{pane}' -- {} ; display-message -p {PRESSED}", in_quotes(key));
+        let check = ["has-session", "-t", &session, ";"];
+        let ask = ["if-shell", "-F", "-t", &pane, &condition, &press];
+        let output = self.on_console(action, &self.spec(check.into_iter().chain(ask))).await?;
+        Ok(output.stdout_text().trim() == PRESSED)
     }
 
     async fn clients(&self) -> Result<Vec<String>, TmuxError> {
@@ -394,6 +449,17 @@ mod tests {
             "can't find window: Rev",
         ] {
             assert!(!says_absent(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_look_is_taken_apart() {
+        let view = parse_view("1 a title  with\tblanks\n\nrow\n").expect("a view");
+        assert_eq!((view.in_mode, view.title.as_str()), (true, "a title  with\tblanks"));
+        assert_eq!(view.screen, "\nrow\n");
+        assert!(!parse_view("0 \n").expect("a view").in_mode);
+        for bad in ["", "0 x", "x y\n", "\n"] {
+            assert_eq!(parse_view(bad), None, "{bad:?}");
         }
     }
 

@@ -6,3 +6,4 @@ mod process_table;
 mod store;
 mod supervisor;
 mod tmux;
+mod watch;

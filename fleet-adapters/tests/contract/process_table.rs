@@ -1,6 +1,6 @@
 use fleet_adapters::ProcTable;
 use fleet_core::contract_tests;
-use fleet_core::port::ProcessTable;
+use fleet_core::port::{ProcessIdentity, ProcessTable};
 use fleet_core::test_support::contract::process_table::ProcessSubject;
 
 use crate::support::Children;
@@ -19,6 +19,10 @@ impl ProcessSubject for Real {
         self.children.sleeper()
     }
 
+    fn parent(&self) -> ProcessIdentity {
+        self.table.own().expect("this process lives")
+    }
+
     fn end(&self, pid: u32) {
         self.children.end(pid);
     }
@@ -33,5 +37,6 @@ contract_tests!(real => process_table:
     follows_a_process_to_its_end,
     signals_end_a_process,
     never_takes_one_process_for_another,
+    finds_what_lives_below,
     waits_for_the_end,
 );

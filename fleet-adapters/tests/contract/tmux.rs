@@ -43,5 +43,6 @@ contract_tests!(real => tmux:
     names_are_exact,
     names_are_exact_on_one_server,
     shows_what_was_pasted,
+    presses_a_key_only_on_what_shows,
     refuses_bad_text,
 );

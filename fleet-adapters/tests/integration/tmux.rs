@@ -263,3 +263,33 @@ async fn a_missing_program_or_directory_does_not_count_as_open() {
     }
     panic!("the console is still there");
 }
+
+/// A person scrolls: keys would go to the history, a paste would not, and leaving is one call.
+#[tokio::test]
+async fn a_console_in_copy_mode_is_seen_and_left() {
+    let servers = Servers::new();
+    let tmux = servers.console("Rev");
+    let title = "printf '\\033]2;a %%H #{pane_pid} title\\033\\\\'; exec cat -u";
+    tmux.open(&servers.running(&["sh", "-c", title])).await.expect("it opens");
+    let socket = servers.address("Rev").socket;
+    let status = std::process::Command::new("tmux")
+        .args(["-S", socket.as_str(), "copy-mode", "-t", "=Rev:"])
+        .status()
+        .expect("tmux runs");
+    assert!(status.success());
+    assert!(tmux.look().await.expect("a view").in_mode);
+    tmux.leave_mode().await.expect("left");
+    tmux.paste("after all").await.expect("pasted");
+    let enter = "Enter".parse().expect("a key");
+    for _ in 0..200 {
+        if tmux.key_if_shown(&enter, "after").await.expect("an answer") {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    wait_for_text(&*tmux, "after all\nafter all").await;
+    let view = tmux.look().await.expect("a view");
+    assert!(!view.in_mode);
+    assert_eq!(view.title, "a %H #{pane_pid} title");
+    tmux.kill().await.expect("it ends");
+}

@@ -13,6 +13,7 @@ mod process_table;
 mod store;
 mod supervisor;
 mod tmux;
+mod watch;
 
 pub use clock::{Clock, Monotonic};
 #[cfg(feature = "mocks")]
@@ -23,7 +24,9 @@ pub use isolation::{IsolationBackend, PlanError, ProbeEvidence, ProbeFailure};
 pub use path_probe::{
     FileFacts, FileIdentity, FileKind, PathProbe, PathProbeError, PathProbes, Resolved,
 };
-pub use process_table::{ProcessError, ProcessIdentity, ProcessTable, Signal, Signalled};
+pub use process_table::{
+    Descendant, ProcessError, ProcessIdentity, ProcessTable, Signal, Signalled,
+};
 pub use store::{DirEntry, EntryKind, StateStore, StoreError, StoreLock};
 #[cfg(feature = "mocks")]
 pub use supervisor::MockSupervisor;
@@ -31,6 +34,7 @@ pub use supervisor::{Liveness, RunState, Service, Supervisor, SupervisorError, S
 #[cfg(feature = "mocks")]
 pub use tmux::MockTmux;
 pub use tmux::{
-    Capture, ConsolePresence, KeyName, NewConsole, Tmux, TmuxAddress, TmuxError, TmuxServers,
-    check_paste,
+    Capture, ConsolePresence, ConsoleView, KeyName, NewConsole, Tmux, TmuxAddress, TmuxError,
+    TmuxServers, check_paste, check_shown,
 };
+pub use watch::{DirectoryWatch, DirectoryWatches};

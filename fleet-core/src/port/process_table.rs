@@ -15,6 +15,17 @@ pub struct ProcessIdentity {
     pub boot_id: String,
 }
 
+/// A process below another one, with what it knows itself by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Descendant {
+    /// The process as the host knows it.
+    pub process: ProcessIdentity,
+    /// Its pid in its own, innermost pid namespace.
+    pub inner_pid: u32,
+    /// The inode of that namespace, if it could be read.
+    pub pid_namespace: Option<u64>,
+}
+
 /// Signals that fleet sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
@@ -59,6 +70,10 @@ pub trait ProcessTable: Send + Sync + Debug {
     fn is_alive(&self, process: &ProcessIdentity) -> Result<bool, ProcessError> {
         Ok(self.identity(process.pid)?.as_ref() == Some(process))
     }
+
+    /// The living processes below this one, itself included. Empty if it is gone. One that lost its
+    /// parent is not found.
+    fn descendants(&self, ancestor: &ProcessIdentity) -> Result<Vec<Descendant>, ProcessError>;
 
     /// Signals exactly this process, through a handle that cannot mean another one.
     fn signal(&self, process: &ProcessIdentity, signal: Signal) -> Result<Signalled, ProcessError>;

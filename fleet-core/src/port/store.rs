@@ -77,6 +77,10 @@ pub trait StateStore: Send + Sync + Debug {
     /// bytes is an error.
     fn read(&self, path: &Utf8Path, limit: u64) -> Result<Option<Vec<u8>>, StoreError>;
 
+    /// The first `limit` bytes of a file, or all of it if it is shorter; `None` if it does not exist.
+    /// A link or a special file is an error.
+    fn read_head(&self, path: &Utf8Path, limit: u64) -> Result<Option<Vec<u8>>, StoreError>;
+
     /// Replaces the file atomically: readers see the old content or the new, never a part. On `Ok`
     /// the content is on disk. On an error the old file stands and no temporary file is left.
     fn write(&self, path: &Utf8Path, content: &[u8], mode: u32) -> Result<(), StoreError>;

@@ -51,6 +51,17 @@ pub struct Capture {
     pub joined: bool,
 }
 
+/// One look at a console: everything of the same moment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ConsoleView {
+    /// The visible screen, wrapped rows joined.
+    pub screen: String,
+    /// The title that the program set.
+    pub title: String,
+    /// Whether a person reads its history or a menu of tmux: keys would go there.
+    pub in_mode: bool,
+}
+
 /// The name of a key as tmux spells it, for example `Enter`, `C-c` or `Up`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyName(String);
@@ -134,6 +145,13 @@ pub fn check_paste(text: &str) -> Result<(), TmuxError> {
     Err(TmuxError::BadText { reason })
 }
 
+/// Refuses what [`Tmux::key_if_shown`] cannot look for: anything but ASCII letters and digits.
+pub fn check_shown(shown: &str) -> Result<(), TmuxError> {
+    let plain = !shown.is_empty() && shown.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let reason = "only letters and digits can be looked for";
+    if plain { Ok(()) } else { Err(TmuxError::BadText { reason }) }
+}
+
 /// One role's console.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 #[async_trait]
@@ -169,6 +187,18 @@ pub trait Tmux: Send + Sync + Debug {
     /// Reads only.
     async fn capture(&self, what: Capture) -> Result<String, TmuxError>;
 
+    /// Screen, title and mode at one moment.
+    ///
+    /// # Cancel safety
+    /// Reads only.
+    async fn look(&self) -> Result<ConsoleView, TmuxError>;
+
+    /// Leaves the history or menu that a person has open; does nothing if there is none.
+    ///
+    /// # Cancel safety
+    /// Repeat after a drop.
+    async fn leave_mode(&self) -> Result<(), TmuxError>;
+
     /// The pid of the program in the console.
     ///
     /// # Cancel safety
@@ -188,6 +218,14 @@ pub trait Tmux: Send + Sync + Debug {
     /// # Cancel safety
     /// Not cancel safe: whether the key arrived is then unknown.
     async fn key(&self, key: &KeyName) -> Result<(), TmuxError>;
+
+    /// Presses one key only if this text is on the visible screen at that moment; tells whether it
+    /// did. Look and key are one step of the server, so nothing that the program has drawn goes
+    /// unseen. The text is of ASCII letters and digits and stands in one row.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: whether the key arrived is then unknown.
+    async fn key_if_shown(&self, key: &KeyName, shown: &str) -> Result<bool, TmuxError>;
 
     /// The terminals attached to the console.
     ///

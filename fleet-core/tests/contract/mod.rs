@@ -7,3 +7,4 @@ mod process_table;
 mod store;
 mod supervisor;
 mod tmux;
+mod watch;

@@ -1,10 +1,11 @@
 use fleet_core::contract_tests;
-use fleet_core::port::ProcessTable;
+use fleet_core::port::{ProcessIdentity, ProcessTable};
 use fleet_core::test_support::contract::process_table::ProcessSubject;
 use fleet_core::test_support::fakes::MemoryProcesses;
 
 struct Memory {
     processes: MemoryProcesses,
+    parent: ProcessIdentity,
 }
 
 impl ProcessSubject for Memory {
@@ -13,7 +14,11 @@ impl ProcessSubject for Memory {
     }
 
     fn spawn(&self) -> u32 {
-        self.processes.spawn().pid
+        self.processes.spawn_below(self.parent.pid, Some((2, 7))).pid
+    }
+
+    fn parent(&self) -> ProcessIdentity {
+        self.parent.clone()
     }
 
     fn end(&self, pid: u32) {
@@ -22,7 +27,9 @@ impl ProcessSubject for Memory {
 }
 
 fn memory() -> Memory {
-    Memory { processes: MemoryProcesses::default() }
+    let processes = MemoryProcesses::default();
+    let parent = processes.spawn();
+    Memory { processes, parent }
 }
 
 contract_tests!(memory => process_table:
@@ -30,6 +37,7 @@ contract_tests!(memory => process_table:
     follows_a_process_to_its_end,
     signals_end_a_process,
     never_takes_one_process_for_another,
+    finds_what_lives_below,
     waits_for_the_end,
 );
 

@@ -43,6 +43,7 @@ contract_tests!(blocking memory => store:
     failed_writes_change_nothing,
     writes_never_follow_links,
     reads_only_regular_files_of_a_size,
+    reads_the_head_of_a_file,
     appends_whole_lines,
     rotates_large_files,
     removes_files,

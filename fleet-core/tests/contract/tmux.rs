@@ -50,6 +50,7 @@ contract_tests!(memory => tmux:
     names_are_exact,
     names_are_exact_on_one_server,
     shows_what_was_pasted,
+    presses_a_key_only_on_what_shows,
     refuses_bad_text,
 );
 

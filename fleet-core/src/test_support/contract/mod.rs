@@ -10,6 +10,7 @@ pub mod process_table;
 pub mod store;
 pub mod supervisor;
 pub mod tmux;
+pub mod watch;
 
 /// Turns the functions of a suite into tests: `contract_tests!(make_subject => suite: first, second)`,
 /// with `blocking` in front for a suite of plain functions. `make_subject` is called, without

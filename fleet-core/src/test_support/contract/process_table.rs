@@ -9,7 +9,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 
-use crate::port::{ProcessIdentity, ProcessTable, Signal, Signalled};
+use crate::port::{Descendant, ProcessIdentity, ProcessTable, Signal, Signalled};
 
 /// What the suite needs besides the port.
 pub trait ProcessSubject {
@@ -18,6 +18,9 @@ pub trait ProcessSubject {
 
     /// The pid of a new process that ends when asked to.
     fn spawn(&self) -> u32;
+
+    /// The parent that `spawn` gives a process.
+    fn parent(&self) -> ProcessIdentity;
 
     /// Ends a process made by `spawn`, not by the port.
     fn end(&self, pid: u32);
@@ -86,6 +89,30 @@ pub async fn never_takes_one_process_for_another(subject: &impl ProcessSubject) 
     }
     assert!(subject.table().is_alive(&process).expect("an answer"));
     subject.end(process.pid);
+}
+
+/// What lives below a process is found, itself included, and nothing below one that is gone.
+pub async fn finds_what_lives_below(subject: &impl ProcessSubject) {
+    let (first, second) = (spawned(subject), spawned(subject));
+    let below = |of: &ProcessIdentity| subject.table().descendants(of).expect("an answer");
+    let has = |list: &[Descendant], who: &ProcessIdentity| {
+        list.iter().filter(|found| found.process == *who && found.inner_pid > 0).count()
+    };
+    let all = below(&subject.parent());
+    for process in [&first, &second, &subject.parent()] {
+        assert_eq!(has(&all, process), 1, "{process:?}");
+    }
+    let alone = below(&first);
+    assert_eq!((has(&alone, &first), alone.len()), (1, 1), "{alone:?}");
+    for impostor in impostors(&first) {
+        assert_eq!(below(&impostor), [], "{impostor:?}");
+    }
+    for process in [&first, &second] {
+        subject.end(process.pid);
+        subject.table().wait_exit(process).await.expect("an answer");
+        assert_eq!(below(process), []);
+    }
+    assert_eq!(has(&below(&subject.parent()), &first), 0);
 }
 
 /// Waiting does not end before the process does.

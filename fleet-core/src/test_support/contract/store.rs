@@ -95,6 +95,24 @@ pub fn writes_never_follow_links(subject: &impl StoreSubject) {
     assert_eq!(content(subject, &link).as_deref(), Some(&b"new"[..]));
 }
 
+/// The beginning of a file is read whatever its size; links and special files are not.
+pub fn reads_the_head_of_a_file(subject: &impl StoreSubject) {
+    let root = root(subject);
+    let file = root.join("long");
+    let head = |path: &Utf8Path, limit| subject.store().read_head(path, limit);
+    assert_eq!(head(&file, 4).expect("an answer"), None);
+    subject.put(&file, b"0123456789");
+    for (limit, seen) in [(0, &b""[..]), (4, b"0123"), (10, b"0123456789"), (99, b"0123456789")] {
+        assert_eq!(head(&file, limit).expect("an answer").as_deref(), Some(seen));
+    }
+    let (link, special) = (root.join("link"), root.join("special"));
+    subject.link(&link, &file);
+    subject.special(&special);
+    for path in [&link, &special, &root] {
+        assert_wrong_kind(&head(path, 4), path);
+    }
+}
+
 /// Reading refuses links, special files, directories and too much.
 pub fn reads_only_regular_files_of_a_size(subject: &impl StoreSubject) {
     let root = root(subject);

@@ -60,6 +60,9 @@ async fn assert_no_console(tmux: &dyn Tmux) {
     let enter: KeyName = "Enter".parse().expect("a key");
     for (what, answer) in [
         ("capture", tmux.capture(Capture::default()).await.map(drop)),
+        ("look", tmux.look().await.map(drop)),
+        ("leave_mode", tmux.leave_mode().await),
+        ("key_if_shown", tmux.key_if_shown(&enter, "a").await.map(drop)),
         ("pane_pid", tmux.pane_pid().await.map(drop)),
         ("paste", tmux.paste("text").await),
         ("key", tmux.key(&enter).await),
@@ -144,6 +147,9 @@ pub async fn names_are_exact_on_one_server(subject: &impl TmuxSubject) {
     let enter: KeyName = "Enter".parse().expect("a key");
     for (what, answer) in [
         ("capture", short.capture(Capture::default()).await.map(drop)),
+        ("look", short.look().await.map(drop)),
+        ("leave_mode", short.leave_mode().await),
+        ("key_if_shown", short.key_if_shown(&enter, "a").await.map(drop)),
         ("pane_pid", short.pane_pid().await.map(drop)),
         ("paste", short.paste("text").await),
         ("key", short.key(&enter).await),
@@ -170,6 +176,34 @@ pub async fn shows_what_was_pasted(subject: &impl TmuxSubject) {
         subject.pause().await;
     }
     panic!("the text never came");
+}
+
+/// A look has the screen, and a key that waits for a text is pressed only where that text shows.
+pub async fn presses_a_key_only_on_what_shows(subject: &impl TmuxSubject) {
+    let (tmux, _) = opened(subject, "Rev").await;
+    let key: KeyName = "x".parse().expect("a key");
+    tmux.paste("fix it7").await.expect("it is typed");
+    let mut view = tmux.look().await.expect("a view");
+    for _ in 0..MANY {
+        if view.screen.contains("fix it7") {
+            break;
+        }
+        subject.pause().await;
+        view = tmux.look().await.expect("a view");
+    }
+    assert!(view.screen.contains("fix it7"), "{view:?}");
+    assert!(!view.in_mode);
+    for absent in ["fix7", "it8", "FIX"] {
+        assert!(!tmux.key_if_shown(&key, absent).await.expect("an answer"), "{absent}");
+    }
+    assert!(tmux.key_if_shown(&key, "it7").await.expect("an answer"));
+    for bad in ["", "a b", "#{x}", "*", "ä", "a'"] {
+        let answer = tmux.key_if_shown(&key, bad).await;
+        assert!(matches!(answer, Err(TmuxError::BadText { .. })), "{bad}: {answer:?}");
+    }
+    // Nothing to leave is no error.
+    tmux.leave_mode().await.expect("no mode");
+    tmux.kill().await.expect("it ends");
 }
 
 /// Text that could not arrive unchanged is refused, and nothing is typed.

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 
-use crate::port::{ProcessError, ProcessIdentity, ProcessTable, Signal, Signalled};
+use crate::port::{Descendant, ProcessError, ProcessIdentity, ProcessTable, Signal, Signalled};
 use crate::test_support::sync::{Changes, lock};
 
 /// A process table without processes behind it.
@@ -28,7 +28,13 @@ struct State {
 struct Process {
     start_time: u64,
     heeds_term: bool,
+    parent: Option<u32>,
+    /// Pid inside its namespace, and the namespace.
+    inner: Option<(u32, u64)>,
 }
+
+/// Inode of the namespace in which processes are unless they are put elsewhere.
+const HOST_NAMESPACE: u64 = 4_026_531_836;
 
 impl State {
     fn boot_id(&self) -> String {
@@ -38,7 +44,8 @@ impl State {
     fn add(&mut self, pid: u32, heeds_term: bool) -> ProcessIdentity {
         self.ticks += 1;
         let start_time = self.ticks;
-        self.living.insert(pid, Process { start_time, heeds_term });
+        let process = Process { start_time, heeds_term, parent: None, inner: None };
+        self.living.insert(pid, process);
         ProcessIdentity { pid, start_time, boot_id: self.boot_id() }
     }
 
@@ -83,6 +90,17 @@ impl MemoryProcesses {
     /// A new process that only a kill ends.
     pub fn spawn_stubborn(&self) -> ProcessIdentity {
         self.add(false)
+    }
+
+    /// A new process below another one, in a pid namespace of its own if one is given: its pid there
+    /// and the namespace.
+    pub fn spawn_below(&self, parent: u32, inner: Option<(u32, u64)>) -> ProcessIdentity {
+        let child = self.add(true);
+        if let Some(process) = lock(&self.state).living.get_mut(&child.pid) {
+            process.parent = Some(parent);
+            process.inner = inner;
+        }
+        child
     }
 
     fn add(&self, heeds_term: bool) -> ProcessIdentity {
@@ -144,6 +162,28 @@ impl ProcessTable for MemoryProcesses {
         let state = lock(&self.state);
         state.check("identify", pid)?;
         Ok(state.find(pid))
+    }
+
+    fn descendants(&self, ancestor: &ProcessIdentity) -> Result<Vec<Descendant>, ProcessError> {
+        let state = lock(&self.state);
+        state.check("look below", ancestor.pid)?;
+        if state.find(ancestor.pid).as_ref() != Some(ancestor) {
+            return Ok(Vec::new());
+        }
+        let below = |pid: &u32| {
+            let mut at = Some(*pid);
+            while let Some(pid) = at.filter(|pid| *pid != ancestor.pid) {
+                at = state.living.get(&pid).and_then(|process| process.parent);
+            }
+            at.is_some()
+        };
+        let found =
+            state.living.iter().filter(|(pid, _)| below(pid)).filter_map(|(pid, process)| {
+                let (inner_pid, namespace) = process.inner.unwrap_or((*pid, HOST_NAMESPACE));
+                let process = state.find(*pid)?;
+                Some(Descendant { process, inner_pid, pid_namespace: Some(namespace) })
+            });
+        Ok(found.collect())
     }
 
     fn signal(&self, process: &ProcessIdentity, signal: Signal) -> Result<Signalled, ProcessError> {

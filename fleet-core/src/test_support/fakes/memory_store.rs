@@ -259,6 +259,13 @@ impl StateStore for MemoryStore {
         }
     }
 
+    fn read_head(&self, path: &Utf8Path, limit: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        let wanted = usize::try_from(limit).unwrap_or(usize::MAX);
+        let mut state = lock(&self.state);
+        let content = state.file("read", path, false)?;
+        Ok(content.map(|content| content[..content.len().min(wanted)].to_vec()))
+    }
+
     fn write(&self, path: &Utf8Path, content: &[u8], mode: u32) -> Result<(), StoreError> {
         self.replace(path, content, mode, true)
     }

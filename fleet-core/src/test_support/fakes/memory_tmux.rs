@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::MemoryProcesses;
+use super::{ConsoleProgram, MemoryProcesses};
 use crate::id::RoleName;
 use crate::port::{
-    Capture, ConsolePresence, KeyName, NewConsole, ProcessIdentity, ProcessTable, Signal, Tmux,
-    TmuxAddress, TmuxError, TmuxServers, check_paste,
+    Capture, ConsolePresence, ConsoleView, KeyName, NewConsole, ProcessIdentity, ProcessTable,
+    Signal, Tmux, TmuxAddress, TmuxError, TmuxServers, check_paste, check_shown,
 };
 use crate::test_support::sync::lock;
 
@@ -42,6 +42,33 @@ struct Console {
     screen: String,
     typed: Vec<Typed>,
     clients: Vec<String>,
+    title: String,
+    in_mode: bool,
+    shown: Option<Box<dyn ConsoleProgram>>,
+}
+
+impl Console {
+    fn view(&mut self) -> ConsoleView {
+        let (screen, title) = match &mut self.shown {
+            Some(program) => program.draw(),
+            None => (self.screen.clone(), self.title.clone()),
+        };
+        ConsoleView { screen, title, in_mode: self.in_mode }
+    }
+
+    /// In a mode keys are tmux's own: only those that end it do anything here.
+    fn key(&mut self, key: &KeyName) {
+        if self.in_mode {
+            self.in_mode = !matches!(key.as_str(), "Enter" | "Escape" | "q");
+            return;
+        }
+        if let Some(program) = &mut self.shown {
+            program.key(key.as_str());
+        } else if key.as_str() == "Enter" {
+            self.screen.push('\n');
+        }
+        self.typed.push(Typed::Key(key.clone()));
+    }
 }
 
 impl MemoryTmuxServers {
@@ -63,6 +90,21 @@ impl MemoryTmuxServers {
     /// Replaces the text on a console.
     pub fn show(&self, address: &TmuxAddress, screen: &str) {
         self.with(address, |console| screen.clone_into(&mut console.screen));
+    }
+
+    /// Sets the title of a console.
+    pub fn set_title(&self, address: &TmuxAddress, title: &str) {
+        self.with(address, |console| title.clone_into(&mut console.title));
+    }
+
+    /// Lets a program draw a console and take what is typed.
+    pub fn set_program(&self, address: &TmuxAddress, program: impl ConsoleProgram + 'static) {
+        self.with(address, |console| console.shown = Some(Box::new(program)));
+    }
+
+    /// Opens the history of a console, as a person does who scrolls.
+    pub fn enter_mode(&self, address: &TmuxAddress) {
+        self.with(address, |console| console.in_mode = true);
     }
 
     /// Sets the terminals attached to a console.
@@ -171,8 +213,15 @@ impl Tmux for MemoryTmux {
         }
         let program = self.servers.processes.spawn();
         let pid = program.pid;
-        let fresh =
-            Console { program, screen: String::new(), typed: Vec::new(), clients: Vec::new() };
+        let fresh = Console {
+            program,
+            screen: String::new(),
+            typed: Vec::new(),
+            clients: Vec::new(),
+            title: String::new(),
+            in_mode: false,
+            shown: None,
+        };
         let mut world = lock(&self.servers.world);
         let sessions = world.servers.entry(self.address.socket.clone()).or_default();
         sessions.insert(self.address.session.clone(), fresh);
@@ -186,7 +235,15 @@ impl Tmux for MemoryTmux {
     }
 
     async fn capture(&self, _: Capture) -> Result<String, TmuxError> {
-        self.on_console("read the console", |console| console.screen.clone())
+        self.on_console("read the console", |console| console.view().screen)
+    }
+
+    async fn look(&self) -> Result<ConsoleView, TmuxError> {
+        self.on_console("look at the console", Console::view)
+    }
+
+    async fn leave_mode(&self) -> Result<(), TmuxError> {
+        self.on_console("leave a mode of the console", |console| console.in_mode = false)
     }
 
     async fn pane_pid(&self) -> Result<u32, TmuxError> {
@@ -196,17 +253,27 @@ impl Tmux for MemoryTmux {
     async fn paste(&self, text: &str) -> Result<(), TmuxError> {
         check_paste(text)?;
         self.on_console("paste into the console", |console| {
-            console.screen.push_str(text);
+            // A paste reaches the program whatever mode tmux is in.
+            match &mut console.shown {
+                Some(program) => program.paste(text),
+                None => console.screen.push_str(text),
+            }
             console.typed.push(Typed::Text(text.to_owned()));
         })
     }
 
     async fn key(&self, key: &KeyName) -> Result<(), TmuxError> {
+        self.on_console("press a key in the console", |console| console.key(key))
+    }
+
+    async fn key_if_shown(&self, key: &KeyName, shown: &str) -> Result<bool, TmuxError> {
+        check_shown(shown)?;
         self.on_console("press a key in the console", |console| {
-            if key.as_str() == "Enter" {
-                console.screen.push('\n');
+            let seen = console.view().screen.contains(shown);
+            if seen {
+                console.key(key);
             }
-            console.typed.push(Typed::Key(key.clone()));
+            seen
         })
     }
 
