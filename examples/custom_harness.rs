@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use camino::Utf8PathBuf;
 use fleet_core::config::{ConfigSources, LoadOptions, SourceText, YamlMode, load};
+use fleet_core::harness::command::PatternDriver;
+use fleet_core::harness::screen::TerminalDriver;
 use fleet_core::harness::{
     ExitPolicy, Harness, HarnessLaunch, Harnesses, HomeSpec, LaunchContext, LaunchDirs,
-    OptionProblem, Options, Prerequisite, ScreenTexts, SessionIds, StartMode, Vocabulary,
+    OptionProblem, Options, Prerequisite, SessionIds, StartMode, Vocabulary,
 };
 use fleet_core::id::{HarnessId, SessionId};
 use fleet_core::launch::Environment;
@@ -129,8 +131,9 @@ impl Harness for Aide {
         ExitPolicy { clean_exit_is_fresh: true, fast_fail_ms: 20_000 }
     }
 
-    fn screen(&self, _options: &Options) -> ScreenTexts {
-        ScreenTexts { ready: vec!["aide>".to_owned()], ..ScreenTexts::default() }
+    // Literal texts do for a start; a driver of one's own can read the composer too.
+    fn driver(&self, _options: &Options) -> Arc<dyn TerminalDriver> {
+        Arc::new(PatternDriver { ready: vec!["aide>".to_owned()], ..PatternDriver::default() })
     }
 }
 

@@ -6,7 +6,8 @@ use camino::Utf8PathBuf;
 use fleet_adapters::runner::{Ports, Runtime};
 use fleet_adapters::supervisor::{DetachedSettings, DetachedSupervisor};
 use fleet_adapters::{
-    CliTmuxServers, FileStore, ProcTable, ProcessExec, RandomIds, SystemClock, TmuxEnvironment,
+    CliTmuxServers, FileStore, InotifyWatches, ProcTable, ProcessExec, RandomIds, SystemClock,
+    TmuxEnvironment,
 };
 use fleet_core::harness::Harnesses;
 use fleet_core::port::{Clock, Exec, IsolationBackend, PathProbe, PathProbes, StateStore};
@@ -61,6 +62,7 @@ pub fn runtime(world: World, runtime_dir: Utf8PathBuf) -> Runtime {
         backends: backends(&exec, &world),
         paths: Arc::new(Probes),
         ids: Arc::new(RandomIds),
+        watches: Arc::new(InotifyWatches),
         store,
         exec,
         clock,

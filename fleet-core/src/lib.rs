@@ -14,6 +14,7 @@
 
 pub mod briefing;
 pub mod config;
+pub mod delivery;
 pub mod diagnostic;
 pub mod environment;
 pub mod error_chain;

@@ -7,6 +7,7 @@ use camino::Utf8PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::harness::StartMode;
+use crate::harness::screen::{AgentState, Readiness};
 use crate::id::{HarnessId, LaunchId, RoleName, SessionId, Timestamp};
 use crate::isolation::BackendName;
 use crate::lifecycle::LastAttempt;
@@ -80,6 +81,50 @@ pub struct IsolationStatus {
     pub degraded: Option<String>,
 }
 
+/// The program of the running attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HarnessStatus {
+    /// The harness.
+    pub id: HarnessId,
+    /// Version of the program, where it was found out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Whether that version was measured; absent where there is nothing to measure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qualified: Option<bool>,
+}
+
+/// What was last seen of the agent. A hint: an agent can write everything that it rests on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentStatus {
+    /// What was seen.
+    #[serde(flatten)]
+    pub state: AgentState,
+    /// Since when it is seen so.
+    pub since: Timestamp,
+    /// When somebody last looked.
+    pub at: Timestamp,
+    /// Whether changes are published as they happen; otherwise the state is as old as `at`.
+    #[serde(default)]
+    pub followed: bool,
+}
+
+impl AgentStatus {
+    /// The state in words, for example `waiting (permission prompt)`.
+    pub fn words(&self) -> String {
+        let state = &self.state;
+        let word = state.readiness.as_str();
+        let of = match state.readiness {
+            Readiness::Waiting => state.waiting_for.as_ref().or(state.dialog.as_ref()),
+            Readiness::Dialog => state.dialog.as_ref().or(state.waiting_for.as_ref()),
+            _ => None,
+        };
+        of.map_or_else(|| word.to_owned(), |of| format!("{word} ({of})"))
+    }
+}
+
 /// The streak of failures, if any.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -120,7 +165,7 @@ pub struct Status {
     pub supervisor: SupervisorKind,
     /// The harness of the current attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub harness: Option<HarnessId>,
+    pub harness: Option<HarnessStatus>,
     /// Fresh or resume, of the current attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<StartMode>,
@@ -134,6 +179,9 @@ pub struct Status {
     pub session_id: Option<SessionId>,
     /// The console.
     pub console: ConsoleStatus,
+    /// What was last seen of the agent; absent for a program of which nothing can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentStatus>,
     /// The working directory of the current attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<Utf8PathBuf>,

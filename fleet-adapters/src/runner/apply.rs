@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use fleet_core::config::{Fleet, Role};
-use fleet_core::id::{RoleName, SessionId};
+use fleet_core::id::{HarnessId, RoleName, SessionId};
 use fleet_core::isolation::forbidden::ForbiddenList;
 use fleet_core::lifecycle::StopKind;
 use fleet_core::plan::{self, AssessRequest, Assessment};
@@ -125,9 +125,20 @@ pub async fn plan(runtime: &Runtime, fleet: &Fleet, names: &[RoleName]) -> Vec<P
     let forbidden = ForbiddenList::build(&runtime.world.forbidden_inputs(fleet), &*probe);
     let native = NativeSandboxes::of_fleet(runtime, fleet, true).await;
     let mut planned = Vec::new();
+    let mut versions: BTreeMap<&HarnessId, Option<String>> = BTreeMap::new();
     for name in names {
         let Some(role) = fleet.roles.get(name) else { continue };
-        let reasons = refusals(runtime, fleet, role, &native, &forbidden, &*probe);
+        if !versions.contains_key(&role.harness)
+            && let Some(harness) = runtime.harnesses.get(role.harness.as_str())
+        {
+            // Why it is not known is for the launch to say.
+            let version = runtime.harness_version(&**harness).await.ok().flatten();
+            versions.insert(&role.harness, version);
+        }
+        let version = versions.get(&role.harness).and_then(Option::as_deref);
+        let assessment =
+            assess_version(runtime, fleet, role, &native, &forbidden, &*probe, version);
+        let reasons = reasons(fleet, role, assessment);
         let view = observe::role(runtime, Some(fleet), name).await;
         let (action, reasons) = if view.observed.state == RoleState::Running
             || view.observed.state == RoleState::Starting
@@ -182,9 +193,11 @@ pub fn refusals(
     forbidden: &ForbiddenList,
     probe: &dyn PathProbe,
 ) -> Vec<String> {
-    let Some(assessment) = assess(runtime, fleet, role, native, forbidden, probe) else {
-        return plan::refusals(fleet, role);
-    };
+    reasons(fleet, role, assess(runtime, fleet, role, native, forbidden, probe))
+}
+
+fn reasons(fleet: &Fleet, role: &Role, assessment: Option<Assessment>) -> Vec<String> {
+    let Some(assessment) = assessment else { return plan::refusals(fleet, role) };
     let mut reasons: Vec<String> = assessment.problems.iter().map(ToString::to_string).collect();
     reasons.extend(assessment.blockers);
     reasons
@@ -200,6 +213,19 @@ pub fn assess(
     forbidden: &ForbiddenList,
     probe: &dyn PathProbe,
 ) -> Option<Assessment> {
+    assess_version(runtime, fleet, role, native, forbidden, probe, None)
+}
+
+/// The same for an installed version of the harness's program.
+pub fn assess_version(
+    runtime: &Runtime,
+    fleet: &Fleet,
+    role: &Role,
+    native: &NativeSandboxes,
+    forbidden: &ForbiddenList,
+    probe: &dyn PathProbe,
+    version: Option<&str>,
+) -> Option<Assessment> {
     let harness = runtime.harnesses.get(role.harness.as_str())?;
     let session: SessionId = "00000000-0000-4000-8000-000000000000".parse().ok()?;
     let trees = runtime.trees(&role.name);
@@ -214,7 +240,7 @@ pub fn assess(
         session: harness.session_ids().are_chosen().then_some(&session),
         harness_home: &trees.harness_home(harness.id()),
         outer: native.outer(harness.id(), Assessment::wants_isolation(role)),
-        version: None,
+        version,
         operator_files: &operator.texts,
     };
     let mut assessment = plan::assess(&request, probe);
@@ -446,14 +472,13 @@ async fn wait_for_start(runtime: &Runtime, role: &RoleName, before: Option<&Stat
         runtime.ports.clock.sleep(pause).await;
         pause = (pause * 5 / 4).min(LAST_LOOK);
     }
-    match last.and_then(|status| status.detail).filter(|detail| detail.contains("start slot")) {
-        Some(detail) => Outcome::Pending { detail },
-        None => Outcome::Failed {
-            detail: format!(
-                "not ready within {} s: look at its console with `ours-fleet peek {role}`",
-                START_WAIT.as_secs()
-            ),
-        },
+    match last.and_then(|status| status.detail) {
+        Some(detail) if detail.contains("start slot") => Outcome::Pending { detail },
+        detail => {
+            let look = || format!("look at its console with `ours-fleet peek {role}`");
+            let (seconds, why) = (START_WAIT.as_secs(), detail.unwrap_or_else(look));
+            Outcome::Failed { detail: format!("not ready within {seconds} s: {why}") }
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! [`prepare`] makes one launch, [`run`] is the runner of one role, [`apply`] brings roles up and
 //! down, [`native_sandbox`] tries what a harness has of its own, [`observe`] reads what is published, [`control`] is the operator socket and its client.
 
+mod agent;
 pub mod apply;
 pub mod config_files;
 pub mod control;
@@ -16,6 +17,8 @@ mod overlays;
 pub mod prepare;
 pub mod protocol;
 pub mod run;
+mod sessions;
+mod version;
 
 use std::sync::Arc;
 
@@ -28,11 +31,12 @@ use fleet_core::layout::RoleTrees;
 use fleet_core::path::LexicalPath;
 use fleet_core::plan;
 use fleet_core::port::{
-    Clock, Exec, IdSource, IsolationBackend, PathProbes, ProcessTable, StateStore, Supervisor,
-    Tmux, TmuxAddress, TmuxServers,
+    Clock, DirectoryWatches, Exec, IdSource, IsolationBackend, PathProbes, ProcessTable,
+    StateStore, Supervisor, Tmux, TmuxAddress, TmuxServers,
 };
 use fleet_core::world::World;
 
+pub use agent::{News, Observer, Seen};
 pub use config_files::{
     ConfigFileError, ConfigTrust, briefing_files, file_trust, read_sources, resolve_config,
 };
@@ -58,6 +62,8 @@ pub struct Ports {
     pub processes: Arc<dyn ProcessTable>,
     /// New ids and tokens.
     pub ids: Arc<dyn IdSource>,
+    /// Changes of directories.
+    pub watches: Arc<dyn DirectoryWatches>,
 }
 
 /// The ports, the harnesses and the account: all that a driver needs.

@@ -1,11 +1,14 @@
 //! One launch, made ready: from the fleet file to a launch file (02 §3.1, steps 3–12).
 
+use std::sync::Arc;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use fleet_core::briefing::{self, BriefingInputs};
 use fleet_core::config::{Role, YamlMode};
 use fleet_core::environment::{EnvironmentInputs, child_environment};
-use fleet_core::harness::{ExitPolicy, Harness, ScreenTexts, StartMode};
-use fleet_core::id::{HarnessId, LaunchId, RoleName, SessionId};
+use fleet_core::harness::screen::TerminalDriver;
+use fleet_core::harness::{ExitPolicy, Harness, SessionIds, StartMode};
+use fleet_core::id::{LaunchId, RoleName, SessionId};
 use fleet_core::isolation::forbidden::ForbiddenList;
 use fleet_core::isolation::select::{Fallback, candidates, fallback};
 use fleet_core::isolation::{BackendName, IsolationPolicy};
@@ -20,13 +23,13 @@ use fleet_core::plan::{self, AssessRequest, Assessment};
 use fleet_core::port::{
     IsolationBackend, NewConsole, PathProbe, ProbeEvidence, ProbeFailure, StoreError,
 };
-use fleet_core::status::IsolationStatus;
+use fleet_core::status::{HarnessStatus, IsolationStatus};
 use serde::{Deserialize, Serialize};
 
 use super::log::RunnerLog;
-use super::native_sandbox;
-
-use super::{LoadedFleet, Runtime, home};
+use super::sessions::{SessionFinder, recorded};
+use super::version::harness_status;
+use super::{LoadedFleet, Runtime, home, native_sandbox};
 
 /// `TERM` inside the console: tmux's own default terminal.
 const TERM: &str = "tmux-256color";
@@ -44,18 +47,22 @@ pub struct Prepared {
     pub console: NewConsole,
     /// Fresh or resume.
     pub mode: StartMode,
-    /// The conversation.
-    pub session: SessionId,
+    /// The conversation, as far as it is known before the start.
+    pub session: Option<SessionId>,
     /// When an exit counts as what.
     pub exit_policy: ExitPolicy,
-    /// What the screen tells.
-    pub screen: ScreenTexts,
+    /// How the program shows itself.
+    pub driver: Arc<dyn TerminalDriver>,
+    /// Where it keeps session records.
+    pub(super) records: Option<Utf8PathBuf>,
+    /// How to find its conversation, if it chooses the id itself.
+    pub(super) finder: Option<SessionFinder>,
     /// The isolation in force.
     pub isolation: IsolationStatus,
     /// The working directory.
     pub cwd: Utf8PathBuf,
     /// The harness.
-    pub harness: HarnessId,
+    pub harness: HarnessStatus,
     /// Hash of the role as launched.
     pub fingerprint: String,
     /// Minimum spacing of launches host-wide, in milliseconds.
@@ -100,6 +107,14 @@ struct Outer<'a> {
     degraded: Option<String>,
 }
 
+/// How a launch begins.
+struct Start {
+    home: Utf8PathBuf,
+    finder: Option<SessionFinder>,
+    decision: StartDecision,
+    session: Option<SessionId>,
+}
+
 /// Makes the next launch of a role ready.
 ///
 /// On `Ok` the four trees exist, hand-out and control are written, and the launch file waits for the
@@ -131,8 +146,12 @@ pub async fn prepare(
         runtime.ports.store.ensure_dir(tree)?;
     }
 
+    let version = runtime.harness_version(&*harness).await.unwrap_or_else(|why| {
+        log.warn(&format!("version of harness `{}` unknown: {why}", harness.id()));
+        None
+    });
     let attempt =
-        Attempt { runtime, loaded: &loaded, role, harness: &*harness, trees: &trees, log };
+        Attempt { runtime, loaded: &loaded, role, harness: &*harness, trees: &trees, log, version };
     attempt.prepare(ledger).await
 }
 
@@ -143,6 +162,7 @@ struct Attempt<'a> {
     harness: &'a dyn Harness,
     trees: &'a RoleTrees,
     log: &'a RunnerLog,
+    version: Option<String>,
 }
 
 impl Attempt<'_> {
@@ -156,10 +176,11 @@ impl Attempt<'_> {
         // At most two rounds: as asked, and once more in another home when that cannot be had.
         loop {
             let home = self.harness_home(isolated)?;
-            let (decision, session) = self.decide(&home, ledger)?;
+            let finder = self.finder(&home, &*probe);
+            let (decision, session) = self.decide(&home, finder.as_ref(), ledger)?;
             let boundary = native_sandbox::outer(self.runtime, self.harness, isolated).await;
             let assessment =
-                self.assess(&home, &decision, &session, boundary, &forbidden, &*probe)?;
+                self.assess(&home, &decision, session.as_ref(), boundary, &forbidden, &*probe)?;
             let chosen = match outer.take() {
                 Some(chosen) => chosen,
                 None => self.choose_outer(assessment.policy.as_ref()).await?,
@@ -169,7 +190,8 @@ impl Attempt<'_> {
                 outer = Some(chosen);
                 continue;
             }
-            return self.write(ledger, &home, &decision, session, assessment, &chosen);
+            let start = Start { home, finder, decision, session };
+            return self.write(ledger, start, assessment, &chosen);
         }
     }
 
@@ -195,15 +217,37 @@ impl Attempt<'_> {
         Ok(home)
     }
 
+    /// How to find a conversation whose id the program chooses.
+    fn finder(&self, home: &Utf8Path, probe: &dyn PathProbe) -> Option<SessionFinder> {
+        let SessionIds::Recorded(files) = self.harness.session_ids() else { return None };
+        let cwd = plan::working_directory(self.role, self.trees);
+        let real =
+            LexicalPath::absolute(cwd.as_str()).ok().and_then(|cwd| probe.resolve(&cwd).ok());
+        let mut names = vec![cwd.to_string()];
+        names.extend(real.map(|real| real.path.as_str().to_owned()));
+        Some(SessionFinder {
+            store: self.runtime.ports.store.clone(),
+            layout: self.runtime.world.layout.clone(),
+            role: self.role.name.clone(),
+            files,
+            home: home.to_owned(),
+            cwd: names,
+        })
+    }
+
     fn decide(
         &self,
         home: &Utf8PathBuf,
+        finder: Option<&SessionFinder>,
         ledger: &RestartLedger,
-    ) -> Result<(StartDecision, SessionId), Refused> {
+    ) -> Result<(StartDecision, Option<SessionId>), Refused> {
         let store = &self.runtime.ports.store;
-        let recorded: Option<RecordedSession> = store
-            .read(&self.trees.session_id(), MAX_CONTROL)?
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let mut recorded = recorded(&**store, self.trees)?;
+        if let Some(finder) = finder
+            && let Some(record) = recorded.take_if(|record| record.harness == *self.harness.id())
+        {
+            recorded = Some(finder.settle(record)?);
+        }
         let booted = store.read(&self.trees.booted(), MAX_CONTROL)?.is_some();
         let facts = StartFacts {
             session: recorded.as_ref(),
@@ -216,7 +260,10 @@ impl Attempt<'_> {
         let decision = decide_start(&facts, ledger);
         let session = match (decision.mode, recorded) {
             (StartMode::Resume, Some(recorded)) => recorded.id,
-            (StartMode::Resume | StartMode::Fresh, _) => self.new_session_id()?,
+            (StartMode::Resume | StartMode::Fresh, _) if finder.is_none() => {
+                Some(self.new_session_id()?)
+            }
+            (StartMode::Resume | StartMode::Fresh, _) => None,
         };
         Ok((decision, session))
     }
@@ -229,7 +276,7 @@ impl Attempt<'_> {
         &self,
         home: &Utf8Path,
         decision: &StartDecision,
-        session: &SessionId,
+        session: Option<&SessionId>,
         outer: permissions::Outer,
         forbidden: &ForbiddenList,
         probe: &dyn PathProbe,
@@ -245,10 +292,10 @@ impl Attempt<'_> {
             world: &self.runtime.world,
             forbidden,
             mode: decision.mode,
-            session: Some(session),
+            session,
             harness_home: home,
             outer,
-            version: None,
+            version: self.version.as_deref(),
             operator_files: &operator.texts,
         };
         let assessment = plan::assess(&request, probe);
@@ -312,12 +359,11 @@ impl Attempt<'_> {
     fn write(
         &self,
         ledger: &mut RestartLedger,
-        home: &Utf8PathBuf,
-        decision: &StartDecision,
-        session: SessionId,
+        start: Start,
         assessment: Assessment,
         outer: &Outer<'_>,
     ) -> Result<Prepared, Refused> {
+        let Start { home, finder, decision, session } = start;
         let store = &self.runtime.ports.store;
         let now = self.runtime.ports.clock.now();
         let isolated = outer.backend.name() != BackendName::None;
@@ -329,7 +375,7 @@ impl Attempt<'_> {
         self.write_briefing(&assessment, policy, outer.degraded.as_deref())?;
         store.write(&self.trees.promised(), &json(&plan.promise), 0o600)?;
         home::furnish(&**store, self.trees, self.harness, &assessment, self.log)?;
-        self.record_session(home, decision, &session)?;
+        self.record_session(&home, finder.as_ref(), &decision, session.as_ref())?;
         if decision.discards_resume {
             ledger.resume_discarded = true;
         }
@@ -378,10 +424,12 @@ impl Attempt<'_> {
             mode: decision.mode,
             session,
             exit_policy: self.harness.exit_policy(),
-            screen: self.harness.screen(self.role.harness_options.expose()),
+            driver: self.harness.driver(self.role.harness_options.expose()),
+            records: self.harness.session_records().map(|directory| home.join(directory)),
+            finder,
             isolation: IsolationStatus { backend, degraded: outer.degraded.clone() },
             cwd: assessment.dirs.cwd,
-            harness: self.harness.id().clone(),
+            harness: harness_status(self.harness, self.version.as_deref()),
             fingerprint: plan::fingerprint(self.role),
             start_stagger_ms: self.loaded.fleet.start_stagger_ms,
             configured_roles: self.loaded.fleet.roles.len(),
@@ -481,22 +529,23 @@ impl Attempt<'_> {
     fn record_session(
         &self,
         home: &Utf8PathBuf,
+        finder: Option<&SessionFinder>,
         decision: &StartDecision,
-        session: &SessionId,
+        session: Option<&SessionId>,
     ) -> Result<(), Refused> {
         if decision.mode == StartMode::Resume {
             return Ok(());
         }
         let (store, path) = (&self.runtime.ports.store, self.trees.session_id());
-        let previous = store
-            .read(&path, MAX_CONTROL)?
-            .and_then(|bytes| serde_json::from_slice::<RecordedSession>(&bytes).ok())
-            .map(|recorded| recorded.id);
+        // A conversation without an id leaves the one before it in its place.
+        let previous =
+            recorded(&**store, self.trees)?.and_then(|recorded| recorded.id.or(recorded.previous));
         let record = RecordedSession {
             version: 1,
             harness: self.harness.id().clone(),
             home: home.clone(),
-            id: session.clone(),
+            id: session.cloned(),
+            after: finder.map(SessionFinder::newest),
             previous,
         };
         Ok(store.write(&path, &json(&record), 0o600)?)

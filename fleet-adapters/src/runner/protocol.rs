@@ -1,5 +1,6 @@
 //! The operator protocol, version 1 (02 §7.4, 03 B.1): one JSON object a line, one request a line.
 
+use fleet_core::status::AgentStatus;
 use serde::{Deserialize, Serialize};
 
 /// The only version.
@@ -137,10 +138,14 @@ impl Receipt {
 pub enum RefusalReason {
     /// A dialog is open.
     Modal,
+    /// Somebody's draft stands in the composer.
+    Draft,
     /// A turn is running.
     Busy,
     /// The program is not ready yet.
     Starting,
+    /// The composer, or the text in it, was not seen.
+    NotSeen,
     /// The console could not be read.
     CaptureFailed,
     /// The text cannot be typed unchanged.
@@ -154,6 +159,8 @@ impl RefusalReason {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Modal => "modal",
+            Self::Draft => "draft",
+            Self::NotSeen => "not-seen",
             Self::Busy => "busy",
             Self::Starting => "starting",
             Self::CaptureFailed => "capture-failed",
@@ -166,6 +173,8 @@ impl RefusalReason {
     pub fn words(self) -> &'static str {
         match self {
             Self::Modal => "a dialog is open in its console",
+            Self::Draft => "somebody's draft stands in its composer",
+            Self::NotSeen => "the text was not seen in its composer",
             Self::Busy => "it is busy",
             Self::Starting => "it is not ready yet",
             Self::CaptureFailed => "its console could not be read",
@@ -190,4 +199,7 @@ pub struct Delivered {
 pub struct Peeked {
     /// The text, lines separated by newlines, trailing blank lines removed.
     pub text: String,
+    /// What the agent is doing, as far as it can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentStatus>,
 }

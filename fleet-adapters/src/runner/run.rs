@@ -11,17 +11,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
+use fleet_core::delivery::Left;
 use fleet_core::harness::ExitPolicy;
+use fleet_core::harness::screen::Readiness;
 use fleet_core::id::{RoleName, Timestamp};
 use fleet_core::layout::RoleTrees;
 use fleet_core::lifecycle::{Effect, Event, Lifecycle, Phase, StopKind};
 use fleet_core::port::{Monotonic, ProcessIdentity, StoreError, StoreLock};
-use fleet_core::status::{FailureStatus, RoleState, Status};
+use fleet_core::status::{AgentStatus, FailureStatus, RoleState, Status};
 use tokio::sync::{Mutex, mpsc, watch};
 
 use self::attempt::Attempt;
 use self::claim::save_ledger;
 use super::Runtime;
+use super::agent::News;
 use super::control::{Incoming, Server};
 use super::log::RunnerLog;
 use super::prepare::{Prepared, prepare};
@@ -88,7 +91,8 @@ struct Runner {
     policy: ExitPolicy,
     attempt: Option<Attempt>,
     wake_at: Option<Monotonic>,
-    typing: Arc<Mutex<()>>,
+    typing: Arc<Mutex<Option<Left>>>,
+    news: watch::Receiver<News>,
     _server: Server,
     _lock: Box<dyn StoreLock>,
 }
@@ -140,7 +144,6 @@ impl Runner {
     ) -> Option<Event> {
         let clock = self.runtime.ports.clock.clone();
         let delay = self.wake_at.map(|at| at.since(clock.monotonic()));
-        let starting = self.life.phase() == Phase::Starting;
         let stopping = matches!(self.life.phase(), Phase::Stopping(_) | Phase::Stopped);
         tokio::select! {
             biased;
@@ -157,9 +160,7 @@ impl Runner {
                 }
                 Some(event)
             }
-            () = attempt::ready(&self.runtime, self.attempt.as_ref()), if starting => {
-                Some(Event::Ready)
-            }
+            () = changed(&mut self.news) => self.hear(),
             () = sleep(&*clock, delay) => {
                 self.wake_at = None;
                 Some(Event::DelayOver)
@@ -248,11 +249,16 @@ impl Runner {
         self.status.harness = Some(prepared.harness);
         self.status.mode = Some(prepared.mode);
         self.status.launch_id = Some(prepared.launch_id);
-        self.status.session_id = Some(prepared.session);
+        self.status.session_id = prepared.session;
         self.status.console.launcher = Some(attempt.launcher.clone());
         self.status.cwd = Some(prepared.cwd);
         self.status.isolation = Some(prepared.isolation);
         self.status.runner.config_fingerprint = Some(prepared.fingerprint);
+        self.status.agent = None;
+        // What an earlier console held went with it.
+        self.typing = Arc::default();
+        self.news = attempt.observer.subscribe();
+        self.news.mark_changed();
         self.attempt = Some(attempt);
         self.publish();
         Ok(())
@@ -292,6 +298,31 @@ impl Runner {
         Ok(true)
     }
 
+    /// Something about the agent changed: it is published.
+    fn hear(&mut self) -> Option<Event> {
+        let news = self.news.borrow_and_update().clone();
+        let attempt = self.attempt.as_ref()?;
+        if self.status.session_id.is_none() {
+            // A turn that began or ended is when a program names its conversation.
+            self.status.session_id = news
+                .session
+                .or_else(|| attempt.finder.as_ref().and_then(|finder| finder.current()));
+        }
+        let starting = self.life.phase() == Phase::Starting;
+        if starting {
+            let dialog = news.agent.as_ref().filter(|a| a.state.readiness == Readiness::Dialog);
+            let detail = dialog.map(|agent| start_dialog(&self.role, agent));
+            if let Some(detail) = detail.as_ref().filter(|_| detail != self.status.detail) {
+                self.log.warn(detail);
+            }
+            self.status.detail = detail;
+        }
+        self.status.agent = news.agent;
+        self.status.at = self.runtime.ports.clock.now();
+        self.publish();
+        (starting && news.ready).then_some(Event::Ready)
+    }
+
     fn stop_kind(&self) -> StopKind {
         read_intent(&*self.runtime.ports.store, &self.trees)
             .filter(|intent| intent.is_for(&self.own))
@@ -327,6 +358,7 @@ impl Runner {
         self.status.abrupt_terminations = ledger.abrupt_terminations;
         if self.attempt.is_none() {
             self.status.console.launcher = None;
+            self.status.agent = None;
         }
         self.status.at = now;
         self.publish();
@@ -352,6 +384,18 @@ impl Runner {
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     if stop.wait_for(|stop| *stop).await.is_err() {
         // The sender is gone: nobody can ask for a stop any more.
+        std::future::pending::<()>().await;
+    }
+}
+
+fn start_dialog(role: &RoleName, agent: &AgentStatus) -> String {
+    let which = agent.state.dialog.as_deref().unwrap_or("unknown");
+    format!("a start dialog is open ({which}): answer it with `ours-fleet attach {role}`")
+}
+
+/// Waits for news; for ever if there can be none.
+async fn changed(news: &mut watch::Receiver<News>) {
+    if news.changed().await.is_err() {
         std::future::pending::<()>().await;
     }
 }

@@ -24,7 +24,7 @@ use fleet_core::port::{
 use fleet_core::status::Status;
 use fleet_core::test_support::fakes::{
     CountingIds, ManualClock, MemoryProcesses, MemoryStore, MemorySupervisor, MemoryTmuxServers,
-    MemoryTree, ScriptedExec,
+    MemoryTree, MemoryWatches, ScriptedExec,
 };
 use fleet_core::world::World;
 use tokio::sync::watch;
@@ -96,6 +96,8 @@ pub(crate) struct Stage {
     pub(crate) processes: Arc<MemoryProcesses>,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) tmux: MemoryTmuxServers,
+    pub(crate) watches: MemoryWatches,
+    pub(crate) exec: Arc<ScriptedExec>,
     pub(crate) runtime: Runtime,
     pub(crate) role: RoleName,
     stop: watch::Sender<bool>,
@@ -106,6 +108,11 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new(fleet: &str) -> Self {
+        Self::with(fleet, Harnesses::built_in())
+    }
+
+    /// A stage whose fleet file may name more harnesses.
+    pub(crate) fn with(fleet: &str, harnesses: Harnesses) -> Self {
         let dir = tempfile::Builder::new().prefix("of-").tempdir().expect("a home");
         let home = Utf8PathBuf::from_path_buf(dir.path().canonicalize().expect("canonical"))
             .expect("UTF-8");
@@ -135,8 +142,9 @@ impl Stage {
             binary: "/opt/ours-fleet".into(),
             version: "0".to_owned(),
         };
+        let (watches, exec) = (MemoryWatches::default(), Arc::new(ScriptedExec::default()));
         let ports = Ports {
-            exec: Arc::new(ScriptedExec::default()),
+            exec: exec.clone(),
             tmux: Arc::new(tmux.clone()),
             supervisor: Arc::new(MemorySupervisor::new(SupervisorKind::None, processes.clone())),
             backends: vec![Arc::new(Plain)],
@@ -145,13 +153,16 @@ impl Stage {
             clock: clock.clone(),
             processes: processes.clone(),
             ids: Arc::new(CountingIds::default()),
+            watches: Arc::new(watches.clone()),
         };
-        let runtime = Runtime { ports, harnesses: Harnesses::built_in(), world, runtime_dir: home };
+        let runtime = Runtime { ports, harnesses, world, runtime_dir: home };
         Self {
             store,
             processes,
             clock,
             tmux,
+            watches,
+            exec,
             runtime,
             role,
             stop: watch::channel(false).0,

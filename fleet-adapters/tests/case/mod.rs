@@ -1,5 +1,9 @@
 //! Cases of 07 that need no real console: the runner over fakes.
 
+mod agent;
+mod deliver;
 mod harness;
 mod native_sandbox;
 mod runner;
+mod sessions;
+mod stand_in;

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fleet_adapters::runner::deliver::{Delivery, deliver};
+use fleet_adapters::runner::Observer;
+use fleet_adapters::runner::deliver::{Delivery, Refused, deliver};
 use fleet_adapters::runner::protocol::RefusalReason;
-use fleet_core::harness::ScreenTexts;
+use fleet_core::harness::command::PatternDriver;
 use fleet_core::id::Timestamp;
 use fleet_core::port::{NewConsole, TmuxAddress, TmuxServers};
 use fleet_core::test_support::fakes::{ManualClock, MemoryProcesses, MemoryTmuxServers};
@@ -20,25 +21,29 @@ async fn fault54_a_failed_capture_is_never_a_delivery() {
         .await
         .expect("it opens");
     let clock = ManualClock::hurried(Timestamp::from_millis(1_000));
-    let texts = ScreenTexts {
+    let driver = PatternDriver {
         ready: vec!["$ ".to_owned()],
         busy: Vec::new(),
         modal: vec!["[y/n]".to_owned()],
     };
+    let observer = Observer::new(tmux, Arc::new(clock), Arc::new(driver));
     let delivery = Delivery { text: "go on", interrupt: false, timeout: Duration::from_secs(1) };
 
     servers.show(&address, "$ ");
     servers.set_broken(&address.socket, Some("no answer"));
-    let answer = deliver(&*tmux, &clock, &texts, delivery).await;
-    assert!(matches!(answer, Err(RefusalReason::CaptureFailed)), "{answer:?}");
+    let answer = deliver(&observer, &mut None, delivery).await;
+    assert!(
+        matches!(answer, Err(Refused { reason: RefusalReason::CaptureFailed, .. })),
+        "{answer:?}"
+    );
     servers.set_broken(&address.socket, None);
     servers.show(&address, "$ delete it all? [y/n]");
-    let answer = deliver(&*tmux, &clock, &texts, delivery).await;
-    assert!(matches!(answer, Err(RefusalReason::Modal)), "{answer:?}");
+    let answer = deliver(&observer, &mut None, delivery).await;
+    assert!(matches!(answer, Err(Refused { reason: RefusalReason::Modal, .. })), "{answer:?}");
     assert!(servers.typed(&address).is_empty(), "nothing was typed");
 
     // The control: a screen that waits for input.
     servers.show(&address, "$ ");
-    deliver(&*tmux, &clock, &texts, delivery).await.expect("delivered");
+    deliver(&observer, &mut None, delivery).await.expect("delivered");
     assert!(!servers.typed(&address).is_empty());
 }

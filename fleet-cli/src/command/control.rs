@@ -49,6 +49,8 @@ fn classified(view: &RoleView, failure: Failure, sends: bool) -> CliError {
             FailureKind::Rejected,
             Some(
                 RefusalReason::Modal
+                | RefusalReason::Draft
+                | RefusalReason::NotSeen
                 | RefusalReason::Busy
                 | RefusalReason::Starting
                 | RefusalReason::CaptureFailed,
@@ -86,6 +88,10 @@ fn advice(name: &str, reason: RefusalReason) -> Option<String> {
         }
         RefusalReason::Busy => {
             Some("wait longer with `--timeout`, or use `--interrupt`".to_owned())
+        }
+        RefusalReason::Draft => Some(format!("send or delete it with `ours-fleet attach {name}`")),
+        RefusalReason::NotSeen => {
+            Some(format!("look at its console with `ours-fleet peek {name}`"))
         }
         RefusalReason::Starting => Some("wait longer with `--timeout`".to_owned()),
         RefusalReason::CaptureFailed | RefusalReason::BadText | RefusalReason::Offline => None,

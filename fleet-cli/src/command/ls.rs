@@ -1,8 +1,9 @@
 //! `ls`: one line a role.
 
 use fleet_adapters::runner::observe::{self, RoleView};
+use fleet_core::harness::screen::Readiness;
 use fleet_core::id::Timestamp;
-use fleet_core::status::RoleState;
+use fleet_core::status::{AgentStatus, RoleState};
 use serde_json::json;
 
 use super::target::Reachable;
@@ -36,11 +37,12 @@ pub async fn run(app: &App, args: &args::Ls) -> Result<ExitStatus, CliError> {
 
 /// The table of `ls` and `status`.
 pub fn table(views: &[RoleView], now: Timestamp) -> Table {
-    let mut table = Table::new(["NAME", "STATE", "SINCE", "HARNESS", "ISOLATION", "NOTE"]);
+    let mut table = Table::new(["NAME", "STATE", "SINCE", "AGENT", "HARNESS", "ISOLATION", "NOTE"]);
     for view in views {
         let believed = view.status.as_ref().filter(|_| view.observed.state != RoleState::Stopped);
         let since = believed.map(|status| age(now.since(status.since))).unwrap_or_default();
         let harness = believed.and_then(|status| status.harness.as_ref());
+        let agent = believed.and_then(|status| status.agent.as_ref());
         let isolation = believed.and_then(|status| status.isolation.as_ref());
         let degraded = isolation.is_some_and(|isolation| isolation.degraded.is_some());
         let (isolation, isolation_tone) = match isolation {
@@ -52,12 +54,33 @@ pub fn table(views: &[RoleView], now: Timestamp) -> Table {
             (view.name.to_string(), Tone::Plain),
             (view.observed.state.as_str().to_owned(), state_tone(view.observed.state)),
             (since, Tone::Plain),
-            (harness.map(ToString::to_string).unwrap_or_default(), Tone::Plain),
+            (
+                agent.map(|agent| seen(agent, now)).unwrap_or_default(),
+                agent.map_or(Tone::Plain, agent_tone),
+            ),
+            (harness.map(|harness| harness.id.to_string()).unwrap_or_default(), Tone::Plain),
             (isolation, isolation_tone),
             (note(view), Tone::Plain),
         ]);
     }
     table
+}
+
+/// What was last seen of an agent, and when if that is a while ago and nobody follows it.
+fn seen(agent: &AgentStatus, now: Timestamp) -> String {
+    const RECENT_MS: u64 = 10_000;
+    let ago = now.since(agent.at);
+    let words = agent.words();
+    if agent.followed || ago < RECENT_MS { words } else { format!("{words}, {} ago", age(ago)) }
+}
+
+/// The tone of what an agent does.
+pub fn agent_tone(agent: &AgentStatus) -> Tone {
+    match agent.state.readiness {
+        Readiness::Waiting | Readiness::Dialog => Tone::Attention,
+        _ if agent.state.error.is_some() => Tone::Attention,
+        _ => Tone::Plain,
+    }
 }
 
 fn note(view: &RoleView) -> String {

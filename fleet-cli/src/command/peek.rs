@@ -8,6 +8,7 @@ use fleet_core::status::RoleState;
 use serde_json::json;
 
 use super::control::call;
+use super::status::evidence;
 use super::target::{not_running, view};
 use crate::app::App;
 use crate::args;
@@ -23,6 +24,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// The role does not exist or does not run, or its runner does not answer.
 pub async fn run(app: &App, args: &args::Peek) -> Result<ExitStatus, CliError> {
     let view = view(app, &args.name).await?;
+    let mut agent = None;
     let text = if view.observed.orphaned_console {
         app.printer.warn(format!("the runner of `{}` is gone, its console runs", args.name));
         let what = Capture { history: args.lines, joined: false };
@@ -36,13 +38,23 @@ pub async fn run(app: &App, args: &args::Peek) -> Result<ExitStatus, CliError> {
     } else if view.observed.state == RoleState::Stopped {
         return Err(not_running(&view));
     } else {
-        call::<Peeked>(app, &view, Command::Peek { lines: args.lines }, LIMIT).await?.text
+        let command = Command::Peek { lines: args.lines };
+        let peeked = call::<Peeked>(app, &view, command, LIMIT).await?;
+        agent = peeked.agent;
+        peeked.text
     };
     if args.json {
         let lines: Vec<&str> = text.lines().collect();
-        app.printer.json(&document(json!({ "role": args.name, "lines": lines })));
-    } else if !text.is_empty() {
+        app.printer.json(&document(json!({ "role": args.name, "lines": lines, "agent": agent })));
+        return Ok(ExitStatus::Done);
+    }
+    if !text.is_empty() {
         app.printer.raw(&format!("{}\n", printable(text.trim_end_matches('\n'))));
+    }
+    if let Some(agent) = agent {
+        // Beside the text of the console, which stays what it is.
+        let now = app.runtime.ports.clock.now();
+        app.printer.note(format!("agent: {}, {}", agent.words(), evidence(&agent, now)));
     }
     Ok(ExitStatus::Done)
 }

@@ -1,19 +1,27 @@
 //! `status`: the fleet at a glance, or everything about one role.
 
+use std::fmt::Write;
+use std::time::Duration;
+
 use fleet_adapters::runner::observe::{self, RoleView};
+use fleet_adapters::runner::protocol::Command;
 use fleet_core::id::{RoleName, Timestamp};
 use fleet_core::isolation::{EnforcementLevel, EnforcementRow};
-use fleet_core::status::{RoleState, Status};
+use fleet_core::status::{AgentStatus, RoleState, Status};
 use serde_json::json;
 
 use super::config::level_tone;
-use super::ls::{age, state_tone, table};
+use super::control::call;
+use super::ls::{age, agent_tone, state_tone, table};
 use super::target::{Reachable, view};
 use crate::app::App;
 use crate::args;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::ui::{Printer, Table, Tone, document};
+
+/// How long the runner may take for a look at the console.
+const LOOK_LIMIT: Duration = Duration::from_secs(3);
 
 /// Shows one role or all.
 ///
@@ -41,7 +49,8 @@ async fn all(app: &App, json: bool) -> Result<ExitStatus, CliError> {
 }
 
 async fn one(app: &App, name: &RoleName, json: bool) -> Result<ExitStatus, CliError> {
-    let view = view(app, name).await?;
+    let mut view = view(app, name).await?;
+    look_again(app, &mut view).await;
     if json {
         let value = serde_json::to_value(&view).unwrap_or_default();
         app.printer.json(&document(value));
@@ -49,6 +58,17 @@ async fn one(app: &App, name: &RoleName, json: bool) -> Result<ExitStatus, CliEr
         print(app, &view);
     }
     Ok(ExitStatus::Done)
+}
+
+/// Asks the runner, which looks at the console. What it published stands if it does not answer.
+async fn look_again(app: &App, view: &mut RoleView) {
+    let live = matches!(view.observed.state, RoleState::Running | RoleState::Starting);
+    if !live || view.status.as_ref().is_none_or(|status| status.agent.is_none()) {
+        return;
+    }
+    if let Ok(status) = call::<Status>(app, view, Command::Status, LOOK_LIMIT).await {
+        view.status = Some(status);
+    }
 }
 
 fn print(app: &App, view: &RoleView) {
@@ -105,8 +125,19 @@ fn facts(table: &mut Table, status: &Status, now: Timestamp) {
     }
     if let Some(harness) = &status.harness {
         let mode = status.mode.map_or("", fleet_core::harness::StartMode::as_str);
-        row("harness", format!("{harness}, {mode}, attempt {}", status.attempt));
+        let version = harness.version.as_ref().map(|version| format!(" {version}"));
+        let measured = if harness.qualified == Some(false) { " (not qualified)" } else { "" };
+        let program = format!("{}{}{measured}", harness.id, version.unwrap_or_default());
+        row("harness", format!("{program}, {mode}, attempt {}", status.attempt));
     }
+    if let Some(agent) = &status.agent {
+        let mut text = format!("{}, {}", agent.words(), evidence(agent, now));
+        if let Some(error) = &agent.state.error {
+            let _ = write!(text, "; last turn: {error}");
+        }
+        table.toned([("agent", Tone::Plain), (text.as_str(), agent_tone(agent))]);
+    }
+    let mut row = |key: &str, value: String| table.row([key.to_owned(), value]);
     if let Some(session) = &status.session_id {
         row("session", session.to_string());
     }
@@ -122,6 +153,17 @@ fn facts(table: &mut Table, status: &Status, now: Timestamp) {
             None => table.row(["isolation", isolation.backend.as_str()]),
         }
     }
+}
+
+/// Since when, what the state rests on, and how old the look is.
+pub fn evidence(agent: &AgentStatus, now: Timestamp) -> String {
+    let looked = match now.since(agent.at) {
+        _ if agent.followed => String::new(),
+        ago if ago < 1000 => String::new(),
+        ago => format!(", looked at {} ago", age(ago)),
+    };
+    let source = agent.state.evidence.as_str();
+    format!("since {} ({} ago), by {source}{looked}", agent.since, age(now.since(agent.since)))
 }
 
 fn failures(table: &mut Table, view: &RoleView, status: &Status, now: Timestamp) {

@@ -18,6 +18,8 @@ use std::sync::Arc;
 use crate::id::HarnessId;
 use crate::permissions::{Translation, TranslationRequest};
 
+use self::screen::TerminalDriver;
+
 pub use launch_data::{
     FileContent, FilePlace, HarnessFile, HarnessLaunch, HomeSpec, JsonChange, JsonEdit,
     LaunchContext, LaunchDirs, Prerequisite, SessionFiles, SessionIds, SessionMeta, SharedItem,
@@ -70,17 +72,6 @@ pub struct ExitPolicy {
     pub fast_fail_ms: u64,
 }
 
-/// Literal texts on the visible screen that tell what the program is doing.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ScreenTexts {
-    /// One of these means ready for input. Empty: alive is ready.
-    pub ready: Vec<String>,
-    /// One of these means busy.
-    pub busy: Vec<String>,
-    /// One of these means that a dialog is open.
-    pub modal: Vec<String>,
-}
-
 /// An agent program.
 pub trait Harness: Send + Sync + Debug {
     /// Its id in a fleet file.
@@ -129,8 +120,14 @@ pub trait Harness: Send + Sync + Debug {
     /// When an exit counts as what.
     fn exit_policy(&self) -> ExitPolicy;
 
-    /// What its screen tells.
-    fn screen(&self, options: &Options) -> ScreenTexts;
+    /// How to tell its state from its terminal.
+    fn driver(&self, options: &Options) -> Arc<dyn TerminalDriver>;
+
+    /// The directory below its home in which the program keeps a [`screen::SessionRecord`] of each of
+    /// its live processes; `None` if it keeps none.
+    fn session_records(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// The harnesses that a program registered.

@@ -148,6 +148,19 @@ pub enum Typing {
     Steers,
 }
 
+/// How much of a program a driver can read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sight {
+    /// Nothing: alive is ready, and a text is typed as it is.
+    Nothing,
+    /// Whether it takes input, but not that a turn runs.
+    Ready,
+    /// Also that a turn runs.
+    Turns,
+    /// Also what stands in its composer, so that Enter is pressed only on a text that was seen.
+    Composer,
+}
+
 /// How one program shows itself on a terminal. One per built-in harness and pure; tested against
 /// screens of the real program.
 pub trait TerminalDriver: Send + Sync + Debug {
@@ -179,4 +192,9 @@ pub trait TerminalDriver: Send + Sync + Debug {
     /// Measured: a pasted text that begins with `!` is run as a shell command, with no question
     /// asked. Paste nothing else than this gives.
     fn as_typed(&self, text: &str) -> Result<String, &'static str>;
+
+    /// How much this driver can read.
+    fn sight(&self) -> Sight {
+        Sight::Composer
+    }
 }

@@ -15,8 +15,13 @@ pub struct RecordedSession {
     pub harness: HarnessId,
     /// The harness home it is stored in.
     pub home: Utf8PathBuf,
-    /// The conversation.
-    pub id: SessionId,
+    /// The conversation; `None` as long as a program that chooses its ids itself has not said which.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<SessionId>,
+    /// For such a program: its newest conversation file at the fresh start, below the directory of
+    /// its conversations. Those of this conversation are newer. Empty: there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
     /// The conversation before it, kept aside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<SessionId>,
@@ -65,6 +70,9 @@ pub fn decide_start(facts: &StartFacts<'_>, ledger: &RestartLedger) -> StartDeci
     if !facts.booted {
         return fresh("the role was taken down in order");
     }
+    if session.id.is_none() {
+        return fresh("the last conversation left no id");
+    }
     if !facts.supports_resume {
         return fresh("this harness cannot continue a conversation");
     }
@@ -102,7 +110,8 @@ mod tests {
             version: 1,
             harness: harness.parse().unwrap(),
             home: home.into(),
-            id: "s1".parse().unwrap(),
+            id: Some("s1".parse().unwrap()),
+            after: None,
             previous: None,
         }
     }
@@ -147,6 +156,8 @@ mod tests {
         assert_eq!(mode(Some(&session("h", "/other")), true, true, &none), Fresh);
         assert_eq!(mode(Some(&own), false, true, &none), Fresh);
         assert_eq!(mode(Some(&own), true, false, &none), Fresh);
+        let unnamed = RecordedSession { id: None, ..own.clone() };
+        assert_eq!(mode(Some(&unnamed), true, true, &none), Fresh);
         assert_eq!(mode(Some(&own), true, true, &last(ExitClass::Clean, 90_000, Resume)), Fresh);
         assert_eq!(
             mode(Some(&own), true, true, &last(ExitClass::ProgramExit, 90_000, Resume)),
@@ -164,6 +175,12 @@ mod tests {
                 "{class:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_record_of_an_earlier_version_is_read() {
+        let old = r#"{"version":1,"harness":"h","home":"/h","id":"s1"}"#;
+        assert_eq!(serde_json::from_str::<RecordedSession>(old).unwrap(), session("h", "/h"));
     }
 
     #[test]

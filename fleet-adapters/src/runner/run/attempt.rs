@@ -1,9 +1,11 @@
 //! One attempt: the console with the launcher in it.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use fleet_core::harness::{ScreenTexts, StartMode};
+use fleet_core::harness::StartMode;
+use fleet_core::harness::screen::{Readiness, Sight};
 use fleet_core::id::{LaunchId, RoleName};
 use fleet_core::launch::Observation;
 use fleet_core::lifecycle::{Event, classify};
@@ -12,10 +14,11 @@ use fleet_core::port::{
 };
 
 use crate::runner::Runtime;
+use crate::runner::agent::{Observer, Records, Seen};
 use crate::runner::control::Failure;
-use crate::runner::deliver::{ScreenState, screen_state};
 use crate::runner::prepare::Prepared;
 use crate::runner::protocol::{Delivered, FailureKind, Receipt, RefusalReason};
+use crate::runner::sessions::SessionFinder;
 use fleet_core::error_chain::chain;
 
 /// The launcher gives the program 5 s to end; after this long it is killed with everything in it.
@@ -29,20 +32,34 @@ const SELDOM: Duration = Duration::from_secs(2);
 /// Without ready texts a program must have lived this long since its console was opened, so that one
 /// that ends at once is never called running.
 const SETTLE: Duration = Duration::from_millis(250);
+/// A program whose screen nobody understands for this long counts as up: a newer version may look
+/// different, and it is not held back for that.
+const UNKNOWN_WAIT: Duration = Duration::from_secs(10);
 /// Exit records and observations are not larger.
 const MAX_RECORD: u64 = 256 * 1024;
 
+/// A task that ends with the attempt.
+#[derive(Debug)]
+struct Task(tokio::task::AbortHandle);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// A launched attempt.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Attempt {
     pub(super) role: RoleName,
     pub(super) launch_id: LaunchId,
     pub(super) exit_record: Utf8PathBuf,
-    pub(super) observed: Utf8PathBuf,
     pub(super) launcher: ProcessIdentity,
     pub(super) started: Monotonic,
     pub(super) mode: StartMode,
-    pub(super) screen: ScreenTexts,
+    pub(super) observer: Arc<Observer>,
+    pub(super) finder: Option<Arc<SessionFinder>>,
+    _watcher: Task,
 }
 
 /// Opens the console.
@@ -68,15 +85,25 @@ pub(super) async fn open(
         Err(error) => return Err(chain(&error)),
     };
     let trees = runtime.trees(role);
+    let observer = Arc::new(observer(runtime, console, prepared, &launcher));
+    let finder = prepared.finder.clone().map(Arc::new);
+    let watcher = tokio::spawn(watch(
+        runtime.clone(),
+        observer.clone(),
+        trees.observed(),
+        prepared.launch_id.clone(),
+        started,
+    ));
     Ok(Attempt {
         role: role.clone(),
         exit_record: trees.exit_record(),
-        observed: trees.observed(),
         launch_id: prepared.launch_id.clone(),
         launcher,
         started,
         mode: prepared.mode,
-        screen: prepared.screen.clone(),
+        observer,
+        finder,
+        _watcher: Task(watcher.abort_handle()),
     })
 }
 
@@ -111,41 +138,68 @@ pub(super) async fn ended(runtime: &Runtime, attempt: Option<&Attempt>) -> Event
     }
 }
 
-/// Waits until the program is ready: the launcher reported that it really started, and its screen
-/// shows a ready text where some are configured. Never returns without an attempt.
-///
-/// # Cancel safety
-/// Cancel safe.
-pub(super) async fn ready(runtime: &Runtime, attempt: Option<&Attempt>) {
-    let Some(attempt) = attempt else { return std::future::pending().await };
+fn observer(
+    runtime: &Runtime,
+    console: Arc<dyn Tmux>,
+    prepared: &Prepared,
+    launcher: &ProcessIdentity,
+) -> Observer {
+    let ports = &runtime.ports;
+    let observer = Observer::new(console, ports.clock.clone(), prepared.driver.clone());
+    match &prepared.records {
+        None => observer,
+        Some(directory) => observer.with_records(Records {
+            store: ports.store.clone(),
+            processes: ports.processes.clone(),
+            directory: directory.clone(),
+            launcher: launcher.clone(),
+            known: Mutex::default(),
+        }),
+    }
+}
+
+/// Says when the program is up: the launcher reported that it really started, and its console shows
+/// that it takes input or works, where that can be told. Then follows its session record.
+async fn watch(
+    runtime: Runtime,
+    observer: Arc<Observer>,
+    observed: Utf8PathBuf,
+    launch: LaunchId,
+    opened: Monotonic,
+) {
     let mut pause = FIRST_LOOK;
     let started = || {
-        let bytes = runtime.ports.store.read(&attempt.observed, MAX_RECORD).ok().flatten()?;
+        let bytes = runtime.ports.store.read(&observed, MAX_RECORD).ok().flatten()?;
         let seen: Observation = serde_json::from_slice(&bytes).ok()?;
-        (seen.launch_id == attempt.launch_id).then_some(())
+        (seen.launch_id == launch).then_some(())
     };
     while started().is_none() {
         runtime.ports.clock.sleep(pause).await;
         pause = (pause * 2).min(LAST_LOOK);
     }
     let clock = &runtime.ports.clock;
-    if attempt.screen.ready.is_empty() {
-        let lived = clock.monotonic().since(attempt.started);
-        clock.sleep(SETTLE.saturating_sub(lived)).await;
+    let lived = || clock.monotonic().since(opened);
+    let sight = observer.driver().sight();
+    if sight == Sight::Nothing {
+        clock.sleep(SETTLE.saturating_sub(lived())).await;
+        observer.set_ready();
         return;
     }
-    let console = runtime.console(&attempt.role);
     pause = FIRST_LOOK * 4;
-    loop {
-        let look = Capture { history: 0, joined: true };
-        if let Ok(screen) = console.capture(look).await
-            && screen_state(&attempt.screen, &screen) == ScreenState::Ready
-        {
-            return;
-        }
+    while !observer.look().await.is_ok_and(|seen| is_up(&seen, sight, lived())) {
         clock.sleep(pause).await;
-        let slow = clock.monotonic().since(attempt.started) >= SLOW_START;
+        let slow = lived() >= SLOW_START;
         pause = (pause * 2).min(if slow { SELDOM } else { LAST_LOOK });
+    }
+    observer.set_ready();
+    observer.follow(&*runtime.ports.watches).await;
+}
+
+fn is_up(seen: &Seen, sight: Sight, lived: Duration) -> bool {
+    match seen.state.readiness {
+        Readiness::Idle | Readiness::Busy | Readiness::Waiting => true,
+        Readiness::Starting | Readiness::Dialog => false,
+        Readiness::Unknown => sight == Sight::Composer && lived >= UNKNOWN_WAIT,
     }
 }
 

@@ -9,10 +9,11 @@ use fleet_core::port::{ProcessIdentity, StoreError};
 use fleet_core::run_marker::{RUN_MARKER_LIMIT, RunMarker};
 use fleet_core::status::{ConsoleStatus, FailureStatus, RoleState, RunnerStatus, Status};
 use std::sync::Arc;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::{RunError, Runner};
 use crate::runner::Runtime;
+use crate::runner::agent::News;
 use crate::runner::control::{self, Incoming};
 use crate::runner::log::RunnerLog;
 use fleet_core::error_chain::chain;
@@ -69,6 +70,7 @@ impl Runner {
             attempt: None,
             wake_at: None,
             typing: Arc::default(),
+            news: watch::channel(News::default()).1,
             _server: server,
             _lock: lock,
             role,
@@ -112,6 +114,7 @@ fn first_status(
         attempt: 0,
         launch_id: None,
         session_id: None,
+        agent: None,
         console: ConsoleStatus {
             tmux_socket: runtime.console_address(role).socket,
             launcher: None,

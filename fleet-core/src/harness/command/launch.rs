@@ -1,9 +1,12 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::options::CommandOptions;
+use super::screen::PatternDriver;
+use crate::harness::screen::TerminalDriver;
 use crate::harness::{
     ExitPolicy, Harness, HarnessLaunch, HomeSpec, LaunchContext, OptionProblem, Options,
-    Prerequisite, ScreenTexts, SessionIds, StartMode, Vocabulary,
+    Prerequisite, SessionIds, StartMode, Vocabulary,
 };
 use crate::id::HarnessId;
 use crate::permissions::{Translation, TranslationRequest};
@@ -110,8 +113,9 @@ impl Harness for CommandHarness {
         ExitPolicy { clean_exit_is_fresh: false, fast_fail_ms: 20_000 }
     }
 
-    fn screen(&self, options: &Options) -> ScreenTexts {
+    fn driver(&self, options: &Options) -> Arc<dyn TerminalDriver> {
         let options = CommandOptions::parse(options).unwrap_or_default();
-        ScreenTexts { ready: options.ready, busy: options.busy, modal: options.modal }
+        let (ready, busy, modal) = (options.ready, options.busy, options.modal);
+        Arc::new(PatternDriver { ready, busy, modal })
     }
 }

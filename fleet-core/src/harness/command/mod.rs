@@ -2,6 +2,8 @@
 
 mod launch;
 mod options;
+mod screen;
 
 pub use launch::CommandHarness;
 pub use options::CommandOptions;
+pub use screen::PatternDriver;
