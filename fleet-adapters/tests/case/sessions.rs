@@ -38,8 +38,8 @@ fn record(stage: &Stage) -> RecordedSession {
 #[tokio::test]
 async fn an_id_is_read_from_the_newest_file_of_this_conversation() {
     let mut stage = Stage::with(FLEET, harnesses(true));
-    let state = stage.trees().state.to_string();
-    keeps(&stage, "2026/01/rollout-1", FIRST, &state);
+    let cwd = stage.trees().state.to_string();
+    keeps(&stage, "2026/01/rollout-1", FIRST, &cwd);
     let runner = stage.start();
     let launch = stage.launched().await;
     assert_eq!(argv(&launch), ["begin", ""], "fleet cannot choose");
@@ -47,14 +47,14 @@ async fn an_id_is_read_from_the_newest_file_of_this_conversation() {
     assert_eq!(record(&stage).after.as_deref(), Some("2026/01/rollout-1"));
     // Of another directory, of another kind, unfinished, no id, and older: none is this one.
     keeps(&stage, "2026/02/rollout-3", SECOND, "/elsewhere");
-    keeps(&stage, "2026/02/other-4", SECOND, &state);
+    keeps(&stage, "2026/02/other-4", SECOND, &cwd);
     stage.store.put(&home(&stage).join("sessions/2026/02/rollout-5"), SECOND.as_bytes());
-    keeps(&stage, "2026/02/rollout-6", "--last", &state);
-    keeps(&stage, "2025/12/rollout-0", SECOND, &state);
+    keeps(&stage, "2026/02/rollout-6", "--last", &cwd);
+    keeps(&stage, "2025/12/rollout-0", SECOND, &cwd);
     stage.ends(&launch, End::Code(1, LONG)).await;
     let again = stage.launched().await;
     assert_eq!(argv(&again), ["begin", ""], "nothing is resumed by guess");
-    keeps(&stage, "2026/02/rollout-7", SECOND, &state);
+    keeps(&stage, "2026/02/rollout-7", SECOND, &cwd);
     stage.ends(&again, End::Code(1, LONG)).await;
     let resumed = stage.launched().await;
     assert_eq!(argv(&resumed), ["resume", SECOND]);
@@ -66,10 +66,10 @@ async fn an_id_is_read_from_the_newest_file_of_this_conversation() {
 #[tokio::test]
 async fn a_failing_resume_is_discarded_once_and_its_id_kept_aside() {
     let mut stage = Stage::with(FLEET, harnesses(true));
-    let state = stage.trees().state.to_string();
+    let cwd = stage.trees().state.to_string();
     let runner = stage.start();
     let launch = stage.launched().await;
-    keeps(&stage, "2026/01/rollout-1", FIRST, &state);
+    keeps(&stage, "2026/01/rollout-1", FIRST, &cwd);
     stage.ends(&launch, End::Code(1, LONG)).await;
     let resumed = stage.launched().await;
     assert_eq!(argv(&resumed), ["resume", FIRST]);
@@ -92,7 +92,7 @@ async fn a_failing_resume_is_discarded_once_and_its_id_kept_aside() {
 async fn two_living_roles_never_hold_one_id() {
     for alive in [true, false] {
         let mut stage = Stage::with(FLEET, harnesses(true));
-        let state = stage.trees().state.to_string();
+        let cwd = stage.trees().state.to_string();
         let other = stage.runtime.trees(&"B".parse().expect("a name"));
         let theirs = RecordedSession {
             version: 1,
@@ -110,7 +110,7 @@ async fn two_living_roles_never_hold_one_id() {
         };
         let runner = stage.start();
         let launch = stage.launched().await;
-        keeps(&stage, "2026/01/rollout-1", FIRST, &state);
+        keeps(&stage, "2026/01/rollout-1", FIRST, &cwd);
         stage.ends(&launch, End::Code(1, LONG)).await;
         let next = stage.launched().await;
         let expected = if alive { ["begin", ""] } else { ["resume", FIRST] };

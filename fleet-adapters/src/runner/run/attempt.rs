@@ -163,13 +163,13 @@ fn observer(
 async fn watch(
     runtime: Runtime,
     observer: Arc<Observer>,
-    observed: Utf8PathBuf,
+    report: Utf8PathBuf,
     launch: LaunchId,
     opened: Monotonic,
 ) {
     let mut pause = FIRST_LOOK;
     let started = || {
-        let bytes = runtime.ports.store.read(&observed, MAX_RECORD).ok().flatten()?;
+        let bytes = runtime.ports.store.read(&report, MAX_RECORD).ok().flatten()?;
         let seen: Observation = serde_json::from_slice(&bytes).ok()?;
         (seen.launch_id == launch).then_some(())
     };
