@@ -1,5 +1,6 @@
 //! `up`, `down` and `restart`: roles brought to where they should be, each on its own (02 §3.11).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,10 +1,13 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::options::ClaudeOptions;
+use super::screen::ClaudeDriver;
 use super::{home, launch, permissions, table};
+use crate::harness::screen::TerminalDriver;
 use crate::harness::{
     ExitPolicy, Harness, HarnessLaunch, HomeSpec, LaunchContext, OptionProblem, Options,
-    Prerequisite, ScreenTexts, SessionIds, Vocabulary,
+    Prerequisite, SessionIds, Vocabulary,
 };
 use crate::id::HarnessId;
 use crate::permissions::{Translation, TranslationRequest};
@@ -125,8 +128,12 @@ impl Harness for ClaudeCodeHarness {
         ExitPolicy { clean_exit_is_fresh: true, fast_fail_ms: 20_000 }
     }
 
-    fn screen(&self, _options: &Options) -> ScreenTexts {
-        ScreenTexts::default()
+    fn driver(&self, _options: &Options) -> Arc<dyn TerminalDriver> {
+        Arc::new(ClaudeDriver)
+    }
+
+    fn session_records(&self) -> Option<&'static str> {
+        Some("sessions")
     }
 }
 

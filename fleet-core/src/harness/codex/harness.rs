@@ -1,12 +1,15 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::home::{CODEX_HOME, PREREQUISITE};
 use super::options::CodexOptions;
+use super::screen::CodexDriver;
 use super::sessions::SESSION_FILES;
 use super::{launch, permissions};
+use crate::harness::screen::TerminalDriver;
 use crate::harness::{
     ExitPolicy, Harness, HarnessLaunch, HomeSpec, LaunchContext, OptionProblem, Options,
-    Prerequisite, ScreenTexts, SessionIds, Vocabulary,
+    Prerequisite, SessionIds, Vocabulary,
 };
 use crate::id::HarnessId;
 use crate::permissions::{Translation, TranslationRequest};
@@ -100,8 +103,8 @@ impl Harness for CodexHarness {
         ExitPolicy { clean_exit_is_fresh: true, fast_fail_ms: 20_000 }
     }
 
-    fn screen(&self, _options: &Options) -> ScreenTexts {
-        ScreenTexts::default()
+    fn driver(&self, _options: &Options) -> Arc<dyn TerminalDriver> {
+        Arc::new(CodexDriver)
     }
 }
 

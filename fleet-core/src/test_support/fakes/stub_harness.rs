@@ -3,9 +3,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::harness::command::PatternDriver;
+use crate::harness::screen::TerminalDriver;
 use crate::harness::{
     ExitPolicy, Harness, HarnessLaunch, Harnesses, HomeSpec, LaunchContext, OptionProblem, Options,
-    Prerequisite, ScreenTexts, SessionIds, SharedItem, SharedKind, StartMode, Vocabulary,
+    Prerequisite, SessionIds, SharedItem, SharedKind, StartMode, Vocabulary,
 };
 use crate::id::HarnessId;
 use crate::permissions::{Approval, Capability, Outer, Supported, Translation, TranslationRequest};
@@ -239,7 +241,7 @@ impl Harness for StubHarness {
         ExitPolicy { clean_exit_is_fresh: true, fast_fail_ms: 20_000 }
     }
 
-    fn screen(&self, _options: &Options) -> ScreenTexts {
-        ScreenTexts::default()
+    fn driver(&self, _options: &Options) -> Arc<dyn TerminalDriver> {
+        Arc::new(PatternDriver::default())
     }
 }
