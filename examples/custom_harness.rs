@@ -186,6 +186,7 @@ pub(crate) fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
                 version: None,
                 operator_files: &BTreeMap::new(),
                 own_env: &Environment::default(),
+                hook: None,
             });
             lines.push(format!("{}: {}", role.name, launch.argv.join(" ")));
         }

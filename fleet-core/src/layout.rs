@@ -108,6 +108,8 @@ files! {
     routines: state / "ROUTINES.md";
     /// The briefing, written anew at each launch.
     briefing: handout / "briefing.md";
+    /// Where the hook of the agent program reaches the runner.
+    hook_socket: handout / "hook.sock";
     /// Canonical path of the configuration of the last `up`; empty means the default.
     config_path: control / "config-path";
     /// What really runs the role.
@@ -148,6 +150,8 @@ files! {
     tmux_socket: control / "tmux.sock";
     /// The runner's log.
     runner_log: control / "runner.log";
+    /// What happened, one JSON object a line.
+    session_events: control / "session-events.jsonl";
     /// Project overlays and what was created for them.
     overlays: control / "overlays.json";
 }

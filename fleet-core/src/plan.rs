@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::config::{Fleet, Role, Unavailable};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::harness::hooks::{self, HookCommand, HookUse};
 use crate::harness::shared::{self, SharedItems, SharedRequest};
 use crate::harness::{
     FilePlace, Harness, HarnessFile, HarnessLaunch, LaunchContext, LaunchDirs, StartMode,
@@ -75,6 +76,8 @@ pub struct Assessment {
     pub home_variable: Option<&'static str>,
     /// What the launch record says of the harness.
     pub notes: Vec<String>,
+    /// Whether the launch ships fleet's hook, which enforces `unattended: deny`.
+    pub hooked: bool,
     /// The permissions in force, native overrides included.
     pub effective: Translation,
     /// Native options that differ from the declared permissions.
@@ -126,6 +129,7 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         handout: trees.handout.clone(),
         briefing: trees.briefing(),
     };
+    let hook = shipped_hook(request, &trees);
     let launch = harness.launch(&LaunchContext {
         role,
         dirs: &dirs,
@@ -136,6 +140,7 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         version: request.version,
         operator_files: request.operator_files,
         own_env: &world.env,
+        hook: hook.as_ref(),
     });
     let options = role.harness_options.expose();
     let asked = TranslationRequest {
@@ -173,6 +178,13 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         }
     }
 
+    if let Some(hook) = &hook {
+        match launch_closure(hook.binary().as_str(), &world.path_dirs, &cwd, probe) {
+            Ok(closure) => closure_files.extend(closure.files),
+            Err(error) => blockers.push(format!("the hook of `{}`: {error}", role.name)),
+        }
+    }
+
     let (policy, problems) = match &role.isolation {
         Some(block) if block.backend != Backend::None => {
             let context = ResolveContext {
@@ -206,6 +218,10 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
     let overrides = harness.native_overrides(options);
     let mut notes = launch.notes;
     notes.extend(shared_notes(&shared, policy.is_some()));
+    if harness.hook_use() != HookUse::Never {
+        let note = hooks::unattended_note(role.permissions.unattended, hook.is_some());
+        notes.extend(note.map(str::to_owned));
+    }
     Assessment {
         problems,
         blockers,
@@ -216,6 +232,7 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         shared,
         home_variable: harness.home().map(|spec| spec.variable),
         notes,
+        hooked: hook.is_some(),
         conflicts: conflicts(role.permissions_declared, &overrides, &translated),
         floor: floor(&effective, role.permissions.unattended),
         effective,
@@ -283,6 +300,11 @@ fn shared_home_blocker(fleet: &Fleet, role: &Role, harness: &dyn Harness) -> Opt
     let message = "`config_home` is not built yet: every role has a harness home of its own";
     let hint = Some("leave it out");
     Some(blocker(fleet, role, "harness_options.config_home", message, hint).to_string())
+/// The hook of this launch. A path that no hook can hold means none, and the analysis says so.
+fn shipped_hook(request: &AssessRequest<'_>, trees: &RoleTrees) -> Option<HookCommand> {
+    let ships = request.harness.hook_use().ships(request.outer);
+    let command = || HookCommand::new(&request.world.binary, &trees.hook_socket()).ok();
+    ships.then(command).flatten()
 }
 
 /// One line for each key of a role that this build cannot serve and that refuses the role.

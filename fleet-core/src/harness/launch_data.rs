@@ -13,6 +13,7 @@ use crate::permissions::Outer;
 use crate::redact::Redacted;
 
 use super::StartMode;
+use super::hooks::HookCommand;
 
 /// Directories of a role as its harness sees them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +66,8 @@ pub struct LaunchContext<'a> {
     pub operator_files: &'a BTreeMap<&'static str, String>,
     /// Fleet's own environment, for the values of `env_pass`.
     pub own_env: &'a Environment,
+    /// The hook to install; `None` where this launch has none ([`super::Harness::hook_use`]).
+    pub hook: Option<&'a HookCommand>,
 }
 
 /// How a harness program starts.

@@ -4,6 +4,7 @@
 pub mod claude_code;
 pub mod codex;
 pub mod command;
+pub mod hooks;
 pub mod json_edit;
 mod launch_data;
 pub mod prompts;
@@ -116,6 +117,11 @@ pub trait Harness: Send + Sync + Debug {
 
     /// How to find out whether it is installed; `None` for a program that the options name.
     fn prerequisite(&self) -> Option<&'static Prerequisite>;
+
+    /// When it is given fleet's hook.
+    fn hook_use(&self) -> hooks::HookUse {
+        hooks::HookUse::of(self.id().as_str())
+    }
 
     /// When an exit counts as what.
     fn exit_policy(&self) -> ExitPolicy;
