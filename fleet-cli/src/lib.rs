@@ -52,6 +52,13 @@ pub fn run(args: impl IntoIterator<Item = OsString>, env: &Env, io: Io) -> u8 {
                 Err(error) => finish(&printer, fail(&printer, &error, false)).code(),
             }
         }
+        // Run many times a turn, in the agent's sandbox: it needs no settings and no runtime.
+        Ok(Cli { command: Command::Hook(args), .. }) => {
+            command::hook::run(&printer, &args);
+            // Whoever ran it may be gone; that is no failure that an agent should see.
+            drop(printer.finish());
+            ExitStatus::Done.code()
+        }
         Ok(cli) => execute(&cli, env, printer).code(),
         Err(error) => {
             let status = parse_failure(&printer, &error);
@@ -145,6 +152,7 @@ fn wants_json(command: &Command) -> bool {
         | Command::Completions(_)
         | Command::Run(_)
         | Command::Pane(_)
+        | Command::Hook(_)
         | Command::Roles(_) => false,
     }
 }
@@ -152,7 +160,11 @@ fn wants_json(command: &Command) -> bool {
 fn loads_config(command: &Command) -> bool {
     !matches!(
         command,
-        Command::Init(_) | Command::Version(_) | Command::Completions(_) | Command::Pane(_)
+        Command::Init(_)
+            | Command::Version(_)
+            | Command::Completions(_)
+            | Command::Pane(_)
+            | Command::Hook(_)
     )
 }
 
@@ -183,7 +195,7 @@ fn dispatch(app: &App, command: &Command) -> Result<ExitStatus, CliError> {
             Ok(ExitStatus::Done)
         }
         // Handled before there was an app.
-        Command::Completions(_) | Command::Pane(_) => Ok(ExitStatus::Done),
+        Command::Completions(_) | Command::Pane(_) | Command::Hook(_) => Ok(ExitStatus::Done),
     }
 }
 

@@ -61,12 +61,12 @@ pub struct Incoming {
 
 /// A socket address that works for any path length: a long one is reached through its directory's
 /// descriptor, which must stay open as long as the address is used.
-struct Address {
-    path: PathBuf,
+pub(in crate::runner) struct Address {
+    pub(in crate::runner) path: PathBuf,
     _directory: Option<std::os::fd::OwnedFd>,
 }
 
-fn address(socket: &Utf8Path) -> io::Result<Address> {
+pub(in crate::runner) fn address(socket: &Utf8Path) -> io::Result<Address> {
     const LONGEST: usize = 100;
     if socket.as_str().len() <= LONGEST || !cfg!(target_os = "linux") {
         return Ok(Address { path: socket.as_std_path().to_owned(), _directory: None });
@@ -110,6 +110,17 @@ pub fn serve(
     uid: u32,
     requests: mpsc::Sender<Incoming>,
 ) -> io::Result<Server> {
+    listen(socket, |listener| accept(listener, token, uid, requests))
+}
+
+/// Binds a socket in a directory of ours and serves it until the result is dropped.
+pub(in crate::runner) fn listen<F>(
+    socket: &Utf8Path,
+    service: impl FnOnce(UnixListener) -> F,
+) -> io::Result<Server>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
     let address = address(socket)?;
     match rustix::fs::unlink(&address.path) {
         Ok(()) | Err(rustix::io::Errno::NOENT) => {}
@@ -118,7 +129,7 @@ pub fn serve(
     // The directory is 0700; the mode of the socket is set all the same.
     let listener = UnixListener::bind(&address.path)?;
     std::fs::set_permissions(&address.path, std::fs::Permissions::from_mode(0o600))?;
-    let task = tokio::spawn(accept(listener, token, uid, requests));
+    let task = tokio::spawn(service(listener));
     Ok(Server { task, address })
 }
 

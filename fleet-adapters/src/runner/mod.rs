@@ -2,14 +2,17 @@
 //! without the command line. Nothing here names an adapter.
 //!
 //! [`prepare`] makes one launch, [`run`] is the runner of one role, [`apply`] brings roles up and
-//! down, [`native_sandbox`] tries what a harness has of its own, [`observe`] reads what is published, [`control`] is the operator socket and its client.
+//! down, [`native_sandbox`] tries what a harness has of its own, [`observe`] reads what is published,
+//! [`control`] is the operator socket and its client, [`hook`] those of the agent program's hook.
 
 mod agent;
 pub mod apply;
 pub mod config_files;
 pub mod control;
 pub mod deliver;
+pub mod events;
 mod home;
+pub mod hook;
 pub mod log;
 pub mod native_sandbox;
 pub mod observe;

@@ -18,7 +18,7 @@ use fleet_core::lifecycle::{
     RecordedSession, RestartLedger, StartDecision, StartFacts, decide_start,
 };
 use fleet_core::path::LexicalPath;
-use fleet_core::permissions;
+use fleet_core::permissions::{self, Unattended};
 use fleet_core::plan::{self, AssessRequest, Assessment};
 use fleet_core::port::{
     IsolationBackend, NewConsole, PathProbe, ProbeEvidence, ProbeFailure, StoreError,
@@ -57,6 +57,8 @@ pub struct Prepared {
     pub(super) records: Option<Utf8PathBuf>,
     /// How to find its conversation, if it chooses the id itself.
     pub(super) finder: Option<SessionFinder>,
+    /// What is done with a question that nobody is there to answer.
+    pub unattended: Unattended,
     /// The isolation in force.
     pub isolation: IsolationStatus,
     /// The working directory.
@@ -427,6 +429,7 @@ impl Attempt<'_> {
             driver: self.harness.driver(self.role.harness_options.expose()),
             records: self.harness.session_records().map(|directory| home.join(directory)),
             finder,
+            unattended: self.role.permissions.unattended,
             isolation: IsolationStatus { backend, degraded: outer.degraded.clone() },
             cwd: assessment.dirs.cwd,
             harness: harness_status(self.harness, self.version.as_deref()),

@@ -26,6 +26,7 @@ use self::claim::save_ledger;
 use super::Runtime;
 use super::agent::News;
 use super::control::{Incoming, Server};
+use super::hook::HookDesk;
 use super::log::RunnerLog;
 use super::prepare::{Prepared, prepare};
 use fleet_core::error_chain::chain;
@@ -93,7 +94,9 @@ struct Runner {
     wake_at: Option<Monotonic>,
     typing: Arc<Mutex<Option<Left>>>,
     news: watch::Receiver<News>,
+    hooks: Arc<HookDesk>,
     _server: Server,
+    _hook_server: Option<Server>,
     _lock: Box<dyn StoreLock>,
 }
 
@@ -238,6 +241,7 @@ impl Runner {
         if prepared.start_stagger_ms > 0 && !self.pass_gate(&prepared, stop, incoming).await? {
             return Ok(());
         }
+        self.hooks.launch(prepared.unattended);
         let attempt = attempt::open(&self.runtime, &self.role, &prepared).await?;
         self.log.info(&format!(
             "launched: mode {}, launcher pid {}, cwd {}, isolation {}",

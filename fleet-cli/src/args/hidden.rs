@@ -1,5 +1,6 @@
 use camino::Utf8PathBuf;
 use clap::Args;
+use fleet_core::harness::hooks::HookEvent;
 use fleet_core::id::RoleName;
 
 /// The runner of one role.
@@ -24,3 +25,14 @@ pub struct Pane {
 /// Role names, for completion.
 #[derive(Debug, Args)]
 pub struct Roles {}
+
+/// What an agent program runs at its events.
+#[derive(Debug, Args)]
+pub struct Hook {
+    /// What happened
+    #[arg(value_name = "EVENT")]
+    pub event: HookEvent,
+    /// The socket of the runner
+    #[arg(value_name = "SOCKET")]
+    pub socket: Utf8PathBuf,
+}

@@ -12,7 +12,7 @@ use camino::Utf8PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use act::{Down, ForceRestart, Restart, Send, Up, WaitStage};
-pub use hidden::{Pane, Roles, Run};
+pub use hidden::{Hook, Pane, Roles, Run};
 pub use look::{Attach, Logs, Ls, Peek, Status};
 pub use setup::{Completions, Config, Doctor, Init, ShellName, Version, YamlModeArg};
 
@@ -87,6 +87,9 @@ pub enum Command {
     /// The launcher in a role's console
     #[command(name = "_pane", hide = true)]
     Pane(Pane),
+    /// The hook of an agent program
+    #[command(name = "_hook", hide = true)]
+    Hook(Hook),
     /// Role names, for completion
     #[command(name = "_roles", hide = true)]
     Roles(Roles),

@@ -6,6 +6,7 @@ pub mod config;
 pub mod control;
 pub mod doctor;
 pub mod down;
+pub mod hook;
 pub mod init;
 pub mod logs;
 pub mod ls;

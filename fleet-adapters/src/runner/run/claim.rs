@@ -14,7 +14,9 @@ use tokio::sync::{mpsc, watch};
 use super::{RunError, Runner};
 use crate::runner::Runtime;
 use crate::runner::agent::News;
-use crate::runner::control::{self, Incoming};
+use crate::runner::control::{self, Incoming, Server};
+use crate::runner::events::EventLog;
+use crate::runner::hook::{self, HookDesk};
 use crate::runner::log::RunnerLog;
 use fleet_core::error_chain::chain;
 
@@ -58,6 +60,7 @@ impl Runner {
                 role: role.clone(),
                 source,
             })?;
+        let (hooks, hook_server) = hook_desk(&runtime, &role, &trees, &log);
         let status = first_status(&runtime, &role, &own, &ledger, now);
         let runner = Self {
             config: config.or_else(|| recorded_config(&runtime, &trees)),
@@ -71,7 +74,9 @@ impl Runner {
             wake_at: None,
             typing: Arc::default(),
             news: watch::channel(News::default()).1,
+            hooks,
             _server: server,
+            _hook_server: hook_server,
             _lock: lock,
             role,
             runtime,
@@ -79,6 +84,28 @@ impl Runner {
         runner.publish();
         Ok((runner, incoming))
     }
+}
+
+/// The desk for the hook, and its socket. Without a socket questions are denied by the hook itself.
+fn hook_desk(
+    runtime: &Runtime,
+    role: &RoleName,
+    trees: &RoleTrees,
+    log: &RunnerLog,
+) -> (Arc<HookDesk>, Option<Server>) {
+    let ports = &runtime.ports;
+    let events = EventLog::open(ports.store.clone(), trees.session_events());
+    let desk = HookDesk::new(runtime.console(role), ports.clock.clone(), events, log.clone());
+    let desk = Arc::new(desk);
+    let served = match ports.store.ensure_dir(&trees.handout) {
+        Ok(()) => hook::serve(&trees.hook_socket(), runtime.world.uid, desk.clone())
+            .map_err(|error| chain(&error)),
+        Err(error) => Err(chain(&error)),
+    };
+    let server = served.map_err(|why| {
+        log.warn(&format!("no hook socket, so every permission question is denied: {why}"));
+    });
+    (desk, server.ok())
 }
 
 /// The configuration of the last `up`, for a runner that was started without one.

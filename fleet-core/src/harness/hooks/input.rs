@@ -85,16 +85,14 @@ fn is_uuid(text: &str) -> bool {
 /// A name of a tool, made safe to show: printable ASCII without quotes, cut.
 pub fn tool_name(text: &str) -> Option<String> {
     let fits = |c: char| c.is_ascii_graphic() && !matches!(c, '`' | '"' | '\\');
-    let name: String =
-        text.chars().take(LONGEST).map(|c| if fits(c) { c } else { '?' }).collect();
+    let name: String = text.chars().take(LONGEST).map(|c| if fits(c) { c } else { '?' }).collect();
     (!name.is_empty()).then_some(name)
 }
 
 /// A word of a program, such as `rate_limit`; `None` if it is anything else.
 pub fn token(text: &str) -> Option<String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    (!text.is_empty() && text.len() <= LONGEST && text.bytes().all(plain))
-        .then(|| text.to_owned())
+    (!text.is_empty() && text.len() <= LONGEST && text.bytes().all(plain)).then(|| text.to_owned())
 }
 
 /// The last thing that a program told through its hook.
