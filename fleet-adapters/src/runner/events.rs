@@ -82,6 +82,7 @@ mod tests {
     #[test]
     fn numbers_go_on_over_restarts_damage_and_rotation() {
         let store = MemoryStore::default();
+        store.ensure_dir("/c".into()).expect("a directory");
         let path = Utf8PathBuf::from("/c/session-events.jsonl");
         let open = || EventLog::open(Arc::new(store.clone()), path.clone());
         open().append(

@@ -4,6 +4,7 @@ mod agent;
 mod deliver;
 mod harness;
 mod native_sandbox;
+mod hook;
 mod runner;
 mod sessions;
 mod stand_in;

@@ -2,6 +2,7 @@
 
 mod clock;
 mod exec;
+mod hook;
 mod process_table;
 mod store;
 mod supervisor;

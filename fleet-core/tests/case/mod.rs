@@ -8,6 +8,7 @@ mod config_isolation;
 mod config_later;
 mod config_limits;
 mod config_role;
+mod hooks;
 mod isolation;
 mod models;
 mod screens;
