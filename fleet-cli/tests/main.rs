@@ -18,6 +18,7 @@ mod scripted_provider;
 mod case;
 mod docs;
 mod e2e;
+mod escape;
 mod fault;
 mod field;
 mod support;

@@ -178,11 +178,9 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         }
     }
 
-    if let Some(hook) = &hook {
-        match launch_closure(hook.binary().as_str(), &world.path_dirs, &cwd, probe) {
-            Ok(closure) => closure_files.extend(closure.files),
-            Err(error) => blockers.push(format!("the hook of `{}`: {error}", role.name)),
-        }
+    match hook_files(hook.as_ref(), world, &cwd, probe) {
+        Ok(files) => closure_files.extend(files),
+        Err(error) => blockers.push(format!("the hook of `{}`: {error}", role.name)),
     }
 
     let (policy, problems) = match &role.isolation {
@@ -216,12 +214,8 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         blockers.push(format!("harness `{}` is not available in this build", role.harness));
     }
     let overrides = harness.native_overrides(options);
-    let mut notes = launch.notes;
-    notes.extend(shared_notes(&shared, policy.is_some()));
-    if harness.hook_use() != HookUse::Never {
-        let note = hooks::unattended_note(role.permissions.unattended, hook.is_some());
-        notes.extend(note.map(str::to_owned));
-    }
+    let notes = launch.notes.into_iter().chain(hook_note(request, hook.as_ref()));
+    let notes = notes.chain(shared_notes(&shared, policy.is_some())).collect();
     Assessment {
         problems,
         blockers,
@@ -305,6 +299,25 @@ fn shipped_hook(request: &AssessRequest<'_>, trees: &RoleTrees) -> Option<HookCo
     let ships = request.harness.hook_use().ships(request.outer);
     let command = || HookCommand::new(&request.world.binary, &trees.hook_socket()).ok();
     ships.then(command).flatten()
+}
+
+/// What a sandbox must show so that the hook can run in it.
+fn hook_files(
+    hook: Option<&HookCommand>,
+    world: &World,
+    cwd: &LexicalPath,
+    probe: &dyn PathProbe,
+) -> Result<Vec<LexicalPath>, ClosureError> {
+    let Some(hook) = hook else { return Ok(Vec::new()) };
+    launch_closure(hook.binary().as_str(), &world.path_dirs, cwd, probe)
+        .map(|closure| closure.files)
+}
+
+/// What the analysis says of questions that nobody is there to answer.
+fn hook_note(request: &AssessRequest<'_>, hook: Option<&HookCommand>) -> Option<String> {
+    let asks = request.harness.hook_use() != HookUse::Never;
+    let note = hooks::unattended_note(request.role.permissions.unattended, hook.is_some());
+    note.filter(|_| asks).map(str::to_owned)
 }
 
 /// One line for each key of a role that this build cannot serve and that refuses the role.

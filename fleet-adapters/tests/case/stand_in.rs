@@ -7,7 +7,7 @@ use fleet_core::harness::claude_code::ClaudeDriver;
 use fleet_core::harness::screen::TerminalDriver;
 use fleet_core::harness::{
     ExitPolicy, Harness, HarnessLaunch, Harnesses, HomeSpec, LaunchContext, OptionProblem, Options,
-    Prerequisite, SessionFiles, SessionIds, SessionMeta, StartMode,
+    Prerequisite, SessionFiles, SessionIds, Vocabulary, SessionMeta, StartMode,
 };
 use fleet_core::id::HarnessId;
 use fleet_core::permissions::{Translation, TranslationRequest};
@@ -49,6 +49,14 @@ impl Harness for StandIn {
 
     fn refused_keys(&self) -> &'static [(&'static str, &'static str)] {
         &[]
+    }
+
+    fn model_variable(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn vocabulary(&self) -> Vocabulary {
+        Vocabulary { launch_note: |role| format!("You are {role}.") }
     }
 
     fn launch(&self, context: &LaunchContext<'_>) -> HarnessLaunch {
@@ -93,6 +101,7 @@ impl Harness for StandIn {
             hint: "install it",
             qualified: &["1.2.3"],
             sandbox_programs: &[],
+            sandbox_trial: &[],
         })
     }
 

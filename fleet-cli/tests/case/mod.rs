@@ -3,6 +3,7 @@
 mod commands;
 mod config;
 mod harnesses;
+mod hook;
 mod isolation;
 mod provider_script;
 mod provider_wire;

@@ -97,12 +97,12 @@ fn hook_desk(
     let events = EventLog::open(ports.store.clone(), trees.session_events());
     let desk = HookDesk::new(runtime.console(role), ports.clock.clone(), events, log.clone());
     let desk = Arc::new(desk);
-    let served = match ports.store.ensure_dir(&trees.handout) {
+    let bound = match ports.store.ensure_dir(&trees.handout) {
         Ok(()) => hook::serve(&trees.hook_socket(), runtime.world.uid, desk.clone())
             .map_err(|error| chain(&error)),
         Err(error) => Err(chain(&error)),
     };
-    let server = served.map_err(|why| {
+    let server = bound.map_err(|why| {
         log.warn(&format!("no hook socket, so every permission question is denied: {why}"));
     });
     (desk, server.ok())

@@ -115,7 +115,6 @@ impl HookSeen {
     pub fn state(&self) -> Option<AgentState> {
         let state = |readiness| Some(AgentState::new(readiness, EvidenceSource::Hook));
         match self.event {
-            HookEvent::UserPromptSubmit => state(Readiness::Busy),
             HookEvent::Stop => state(Readiness::Idle),
             HookEvent::StopFailure => {
                 let error = self.input.error.clone().or_else(|| Some("unknown".to_owned()));
@@ -127,8 +126,8 @@ impl HookSeen {
                 let waiting = AgentState::new(Readiness::Waiting, EvidenceSource::Hook);
                 Some(AgentState { waiting_for, ..waiting })
             }
-            // It was denied, and the turn goes on.
-            HookEvent::PermissionRequest => state(Readiness::Busy),
+            // A turn began, or goes on after a denial.
+            HookEvent::UserPromptSubmit | HookEvent::PermissionRequest => state(Readiness::Busy),
             HookEvent::Notification => match self.input.notification.as_deref() {
                 Some("permission_prompt") => state(Readiness::Waiting),
                 _ => None,

@@ -1,0 +1,3 @@
+//! What a sandboxed program tries against the fleet that runs it.
+
+mod hook;
