@@ -25,7 +25,7 @@ struct Desk {
     servers: MemoryTmuxServers,
     address: TmuxAddress,
     store: Arc<MemoryStore>,
-    desk: Arc<HookDesk>,
+    hooks: Arc<HookDesk>,
     socket: Utf8PathBuf,
     _server: Server,
     _dir: tempfile::TempDir,
@@ -56,7 +56,7 @@ impl Desk {
         let socket = handout.join("hook.sock");
         let uid = rustix::process::geteuid().as_raw();
         let server = serve(&socket, uid, desk.clone()).expect("it listens");
-        Self { servers, address, store, desk, socket, _server: server, _dir: dir }
+        Self { servers, address, store, hooks: desk, socket, _server: server, _dir: dir }
     }
 
     /// Sends bytes and closes its side; all that comes back.
@@ -119,7 +119,7 @@ async fn everything_else_is_refused_and_has_no_effect(#[case] line: &str) {
     bytes.push(b'\n');
     assert_eq!(desk.raw(bytes).await, REFUSED);
     assert_eq!(desk.servers.typed(&desk.address), []);
-    assert_eq!(desk.desk.last(), None);
+    assert_eq!(desk.hooks.last(), None);
     assert_eq!(desk.text("/c/events") + &desk.text("/c/log"), "", "nothing is recorded");
 }
 
@@ -129,15 +129,15 @@ async fn a_frame_is_bounded() {
     let desk = Desk::below("h").await;
     let stop = r#"{"version":1,"request":"event","event":"Stop","input":{}}"#;
     assert_eq!(desk.raw(stop.as_bytes().to_vec()).await, "", "not ended");
-    assert_eq!(desk.desk.last(), None);
+    assert_eq!(desk.hooks.last(), None);
     let mut long = vec![b' '; 64 * 1024];
     long.extend(stop.bytes());
     long.push(b'\n');
     assert_eq!(desk.raw(long).await, "", "too long");
-    assert_eq!(desk.desk.last(), None);
+    assert_eq!(desk.hooks.last(), None);
     let twice = format!("{stop}\n{}\n", stop.replace("Stop", "UserPromptSubmit"));
     assert_eq!(desk.raw(twice.into_bytes()).await, "{\"version\":1,\"ok\":true}\n");
-    assert_eq!(desk.desk.last().expect("seen").event, HookEvent::Stop, "only the first");
+    assert_eq!(desk.hooks.last().expect("seen").event, HookEvent::Stop, "only the first");
 }
 
 /// An agent that keeps every connection busy delays its own hook, no longer than one limit, and a
