@@ -294,6 +294,8 @@ fn shared_home_blocker(fleet: &Fleet, role: &Role, harness: &dyn Harness) -> Opt
     let message = "`config_home` is not built yet: every role has a harness home of its own";
     let hint = Some("leave it out");
     Some(blocker(fleet, role, "harness_options.config_home", message, hint).to_string())
+}
+
 /// The hook of this launch. A path that no hook can hold means none, and the analysis says so.
 fn shipped_hook(request: &AssessRequest<'_>, trees: &RoleTrees) -> Option<HookCommand> {
     let ships = request.harness.hook_use().ships(request.outer);

@@ -3,8 +3,8 @@
 mod agent;
 mod deliver;
 mod harness;
-mod native_sandbox;
 mod hook;
+mod native_sandbox;
 mod runner;
 mod sessions;
 mod stand_in;

@@ -7,7 +7,7 @@ use fleet_core::harness::claude_code::ClaudeDriver;
 use fleet_core::harness::screen::TerminalDriver;
 use fleet_core::harness::{
     ExitPolicy, Harness, HarnessLaunch, Harnesses, HomeSpec, LaunchContext, OptionProblem, Options,
-    Prerequisite, SessionFiles, SessionIds, Vocabulary, SessionMeta, StartMode,
+    Prerequisite, SessionFiles, SessionIds, SessionMeta, StartMode, Vocabulary,
 };
 use fleet_core::id::HarnessId;
 use fleet_core::permissions::{Translation, TranslationRequest};

@@ -1,6 +1,8 @@
 //! Whole programs: what is killed and what lives on (02 §11.1), and real agents against a scripted
 //! provider.
 
+mod agents;
 mod kill;
+mod matrix;
 mod provider;
 mod unattended;

@@ -109,7 +109,8 @@ pub(crate) struct AgentFleet {
 impl AgentFleet {
     /// A fleet that is not up yet.
     pub(crate) fn new(roles: &[AgentRole]) -> Self {
-        let mut env = TestEnvironment::new();
+        // Codex makes no sandbox of its own where its home is below the temporary directory.
+        let mut env = TestEnvironment::new_in("/var/tmp");
         let provider = Provider::start_following();
         for agent in [Agent::Claude, Agent::Codex] {
             if let Some(program) = agent.program() {

@@ -49,10 +49,15 @@ pub(crate) struct TestEnvironment {
 
 impl TestEnvironment {
     pub(crate) fn new() -> Self {
+        Self::new_in("/tmp")
+    }
+
+    /// A home below another directory.
+    pub(crate) fn new_in(parent: &str) -> Self {
         let home = tempfile::Builder::new()
             .prefix("of-")
             .rand_bytes(6)
-            .tempdir_in("/tmp")
+            .tempdir_in(parent)
             .expect("a temporary directory");
         let path = std::env::var("PATH").expect("PATH");
         let vars = vec![

@@ -1,6 +1,5 @@
 //! A home of its own for each test, and what is needed to look into it.
 
-#[expect(dead_code, reason = "fleets of real agents need more than one question")]
 pub(crate) mod agents;
 mod environment;
 pub(crate) mod harnesses;

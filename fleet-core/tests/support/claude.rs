@@ -87,6 +87,7 @@ impl Around {
             version: self.version,
             operator_files: &self.operator_files,
             own_env: &self.own_env,
+            hook: None,
         })
     }
 

@@ -120,6 +120,7 @@ impl Case {
             version: self.version,
             operator_files: &read.collect::<BTreeMap<_, _>>(),
             own_env: &Environment::default(),
+            hook: None,
         })
     }
 

@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Map;
-
 use super::options::ClaudeOptions;
 use super::overlay::overlay;
 use super::settings::{Inputs, Settings};
 use super::{home, mcp};
+use crate::harness::hooks::HookCommand;
 use crate::harness::prompts::{first_prompt, restart_prompt};
 use crate::harness::{
     FileContent, FilePlace, HarnessFile, HarnessLaunch, LaunchContext, StartMode,
@@ -39,11 +38,9 @@ pub(super) fn launch(context: &LaunchContext<'_>) -> HarnessLaunch {
         version: context.version,
     });
 
+    let hooks = context.hook.map(HookCommand::claude_hooks).unwrap_or_default();
     let mut files = vec![
-        handed_out(
-            OVERLAY,
-            Redacted::new(overlay(&settings, &options, dirs, Map::new()).to_string()),
-        ),
+        handed_out(OVERLAY, Redacted::new(overlay(&settings, &options, dirs, hooks).to_string())),
         handed_out(SERVERS, mcp::file(&options.mcp_servers)),
     ];
     files.extend(home::state_file(context, &options));

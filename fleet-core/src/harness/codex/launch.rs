@@ -12,6 +12,7 @@ use crate::harness::prompts::{first_prompt, restart_prompt};
 use crate::harness::{
     FileContent, FilePlace, HarnessFile, HarnessLaunch, LaunchContext, LaunchDirs, StartMode,
 };
+use crate::redact::Redacted;
 
 pub(super) fn launch(context: &LaunchContext<'_>) -> HarnessLaunch {
     let LaunchContext { role, dirs, .. } = *context;
@@ -40,10 +41,16 @@ pub(super) fn launch(context: &LaunchContext<'_>) -> HarnessLaunch {
         name: OPERATOR_CONFIG.to_owned(),
         content: FileContent::Whole(text),
     };
+    let mut files = vec![config];
+    files.extend(context.hook.map(|hook| HarnessFile {
+        place: FilePlace::Home,
+        name: "hooks.json".to_owned(),
+        content: FileContent::Whole(Redacted::new(hook.codex_file())),
+    }));
     HarnessLaunch {
         argv,
         env: BTreeMap::from([(CODEX_HOME.variable.to_owned(), dirs.harness_home.to_string())]),
-        files: vec![config],
+        files,
         replaced: Vec::new(),
         notes,
     }
@@ -79,8 +86,10 @@ fn argv(
     for directory in added(posture, options, context.dirs) {
         add(&["--add-dir", directory]);
     }
-    // Hooks of our own are passed here, isolated only, with `--dangerously-bypass-hook-trust`: it would
-    // also run the project's own hooks, which must not happen outside a boundary (01 §3.7).
+    if context.hook.is_some() {
+        // The project's own hooks run then too: a hook is only there inside a sandbox (01 §3.7).
+        add(&["--dangerously-bypass-hook-trust"]);
+    }
     let prompt = match resumed {
         Some(_) => restart_prompt(context.dirs),
         None => first_prompt(context.dirs),

@@ -1,0 +1,162 @@
+//! The real Claude Code and Codex, started by `up` in a brand-new home: they come up without a
+//! dialog, read their briefing, work, are confined, and come back with the same conversation.
+
+use std::process::Command;
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::support::agents::{Agent, AgentFleet, AgentRole, needs_agent, run, say};
+use crate::support::{needs, wait_for};
+
+fn kill(pid: u32) {
+    let status = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
+    assert!(status.expect("kill").success());
+}
+
+/// What `status` calls the conversation.
+fn session(fleet: &AgentFleet, role: &str) -> Value {
+    fleet.env.status(role)["status"]["sessionId"].clone()
+}
+
+#[rstest]
+fn an_agent_works_unattended_and_confined(
+    #[values(Agent::Claude, Agent::Codex)] agent: Agent,
+    #[values(false, true)] isolated: bool,
+    #[values(false, true)] worktree: bool,
+) {
+    needs!("tmux", "bwrap", "git", "socat");
+    needs_agent!(agent);
+    let script = json!([
+        run("echo began >> HOME/.ours-fleet/agents/A/WORKLOG.md"),
+        { "edit": { "path": "HOME/work/answer.sh", "old": "echo 41", "new": "echo 42" } },
+        run("sh HOME/work/test.sh"),
+        run("git add -A && git -c user.name=A -c user.email=a@example.org commit -q -m by-the-agent && git log -1 --format=%s"),
+        run("cat HOME/.ssh/id_canary HOME/.ours-fleet/agents/B/secret HOME/.ours-fleet/control/A/control-token; echo looked"),
+        say("all done"),
+    ]);
+    let role = AgentRole::new("A", agent, isolated, script);
+    let fleet = AgentFleet::new(std::slice::from_ref(&role));
+    if worktree {
+        fleet.git_init("main");
+        std::fs::remove_dir(fleet.env.path("work")).expect("an empty directory");
+        fleet.git("main", &["worktree", "add", "-q", "../work", "-b", "task"]);
+    } else {
+        fleet.git_init("work");
+    }
+    fleet.env.write("work/answer.sh", "echo 41\n");
+    fleet.env.write("work/test.sh", "test \"$(sh answer.sh)\" = 42 && echo test-passed\n");
+    fleet.env.write(".ssh/id_canary", "CANARY-OF-SSH\n");
+    fleet.env.write(".ours-fleet/agents/B/secret", "CANARY-OF-THE-SIBLING\n");
+    fleet.env.run(["init"]).expect(0);
+
+    fleet.up();
+    fleet.wait_step("all done");
+    fleet.wait_readiness("A", "idle");
+
+    let log = fleet.env.state_file("A", "WORKLOG.md").expect("a worklog");
+    assert_eq!(String::from_utf8_lossy(&log), "began\n");
+    assert!(
+        fleet
+            .told_after("sh HOME/work/test.sh".rsplit('/').next().expect("a name"))
+            .contains("test-passed")
+    );
+    assert!(fleet.told_after("by-the-agent").contains("by-the-agent"));
+    assert_eq!(fleet.git("work", &["log", "-1", "--format=%s %an"]), "by-the-agent A\n");
+    let looked = fleet.told_after("id_canary");
+    assert!(looked.contains("looked"), "the tool was called: {looked}");
+    let token = fleet.env.read(".ours-fleet/control/A/control-token").expect("a token");
+    let token = String::from_utf8(token).expect("text");
+    for canary in ["CANARY-OF-SSH", "CANARY-OF-THE-SIBLING", token.trim()] {
+        // Without our sandbox all of it is there to be read: the probe proves something.
+        assert_eq!(looked.contains(canary), !isolated, "{canary}: {looked}");
+    }
+
+    fleet.env.run(["down"]).expect(0);
+    fleet.env.expect_no_process();
+}
+
+/// Killed in the middle of a turn, an agent goes on with the conversation that it had.
+#[rstest]
+fn a_killed_agent_resumes_its_conversation(
+    #[values(Agent::Claude, Agent::Codex)] agent: Agent,
+    #[values(false, true)] isolated: bool,
+) {
+    needs!("tmux", "bwrap", "socat");
+    needs_agent!(agent);
+    let script = json!([
+        run("echo first-step"),
+        { "run": "echo second-step", "hold": true },
+        say("all done"),
+    ]);
+    let role = AgentRole::new("A", agent, isolated, script);
+    let fleet = AgentFleet::new(std::slice::from_ref(&role));
+    fleet.env.run(["init"]).expect(0);
+    fleet.up();
+    fleet.wait_step("second-step");
+    fleet.wait_readiness("A", "busy");
+    let before = fleet.env.status("A");
+    let asked = fleet.provider.log().len();
+    kill(fleet.agent_pid(&role));
+    let again = wait_for("the agent asks again", || {
+        fleet.provider.log().into_iter().skip(asked).find(|entry| !entry.side)
+    });
+    let body = again.body.to_string();
+    assert!(body.contains("first-step"), "the conversation is the one before: {body}");
+    let after = fleet.env.status("A");
+    assert_eq!(after["status"]["mode"], "resume", "{after}");
+    assert_eq!(after["status"]["attempt"], 2, "{before} {after}");
+    let id = session(&fleet, "A");
+    assert!(id.is_string(), "{after}");
+    if agent == Agent::Claude {
+        assert_eq!(before["status"]["sessionId"], id);
+    }
+    fleet.provider.release();
+    fleet.env.run(["down"]).expect(0);
+    fleet.env.expect_no_process();
+}
+
+/// Two roles in one directory: each goes on with its own conversation, whoever wrote last.
+#[rstest]
+fn two_agents_in_one_directory_never_swap_conversations(
+    #[values(Agent::Claude, Agent::Codex)] agent: Agent,
+) {
+    needs!("tmux", "socat");
+    needs_agent!(agent);
+    let role = |name, word: &str| {
+        AgentRole::new(name, agent, false, json!([run(&format!("echo {word}")), say("all done")]))
+    };
+    let roles = [role("A", "word-of-a"), role("B", "word-of-b")];
+    let fleet = AgentFleet::new(&roles);
+    fleet.env.run(["init"]).expect(0);
+    fleet.up();
+    for name in ["A", "B"] {
+        fleet.wait_readiness(name, "idle");
+    }
+    wait_for("both are done", || {
+        (fleet.provider.log().iter().filter(|it| it.step.to_string().contains("all done")).count()
+            >= 2)
+            .then_some(())
+    });
+    for name in ["A", "B"] {
+        fleet.wait_readiness(name, "idle");
+    }
+    let asked = fleet.provider.log().len();
+    for role in &roles {
+        kill(fleet.agent_pid(role));
+    }
+    for (name, own, other) in [("A", "word-of-a", "word-of-b"), ("B", "word-of-b", "word-of-a")] {
+        let request = wait_for("the agent asks again", || {
+            let log = fleet.provider.log();
+            log.into_iter()
+                .skip(asked)
+                .find(|entry| !entry.side && entry.body.to_string().contains(own))
+        });
+        let body = request.body.to_string();
+        assert!(!body.contains(other), "{name} has the other conversation: {body}");
+        assert_eq!(fleet.env.status(name)["status"]["mode"], "resume");
+    }
+    assert_ne!(session(&fleet, "A"), session(&fleet, "B"));
+    fleet.env.run(["down"]).expect(0);
+    fleet.env.expect_no_process();
+}
