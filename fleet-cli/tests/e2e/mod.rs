@@ -3,6 +3,5 @@
 
 mod agents;
 mod kill;
-mod matrix;
 mod provider;
 mod unattended;

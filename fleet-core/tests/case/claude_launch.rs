@@ -47,7 +47,7 @@ fn a_resumed_start_passes_the_same_flags_and_goes_on_from_the_log() {
     assert_eq!(argv[..3], ["claude", "--permission-mode", "default"]);
     let tail = &argv[argv.len() - 5..];
     assert_eq!(tail[..4], ["--remote-control", "Worker", "--resume", SESSION]);
-    assert!(tail[4].contains("[fleet-monitor]") && tail[4].contains("/agents/Worker/WORKLOG.md"));
+    assert!(tail[4].contains("restarted") && tail[4].contains("/agents/Worker/WORKLOG.md"));
     assert!(!argv.contains(&"--strict-mcp-config".to_owned()));
     assert!(!argv.contains(&"--name".to_owned()));
 }

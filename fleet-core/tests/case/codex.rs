@@ -52,7 +52,7 @@ fn a_resume_names_its_conversation_and_nothing_else_is_ever_resumed() {
     let mut case = Case::workspace();
     case.model = Some("m".to_owned());
     case.options = options(r#"{"search": true}"#);
-    let prompt = "Read /home/u/.ours-fleet/handout/A/briefing.md and follow it now.";
+    let prompt = "Read and follow /home/u/.ours-fleet/handout/A/briefing.md now.";
     let flags = ["--no-daemon", "--model", "m", "--ask-for-approval", "never", "--search"];
     assert_eq!(case.launch().argv, [&["codex"][..], &flags, &[prompt]].concat());
 
