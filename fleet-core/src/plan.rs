@@ -1,31 +1,39 @@
 //! What a launch of a role would be: one judgement, shared by `config`, `doctor` and the launch.
 
+mod blockers;
+mod hook;
+mod shared;
+
 use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use sha2::{Digest, Sha256};
 
-use crate::config::{Fleet, Role, Unavailable};
-use crate::diagnostic::{Code, Diagnostic};
-use crate::harness::hooks::{self, HookCommand, HookUse};
-use crate::harness::shared::{self, SharedItems, SharedRequest};
-use crate::harness::{
-    FilePlace, Harness, HarnessFile, HarnessLaunch, LaunchContext, LaunchDirs, StartMode,
+use self::blockers::{
+    blocker, briefing_problem, cwd_blocker, pin_blocker, placed, program_blocker, source_blockers,
 };
+use self::hook::{hook_files, hook_note, shipped_hook};
+use self::shared::{shared_notes, shared_or_blocked};
+use crate::config::{Fleet, Role};
+use crate::diagnostic::Diagnostic;
+use crate::harness::hooks::HookCommand;
+use crate::harness::shared::SharedItems;
+use crate::harness::{Harness, HarnessFile, LaunchContext, LaunchDirs, StartMode};
 use crate::id::SessionId;
-use crate::isolation::closure::{ClosureError, launch_closure};
+use crate::isolation::closure::launch_closure;
 use crate::isolation::forbidden::ForbiddenList;
 use crate::isolation::resolve::{ResolveContext, resolve, worktree_repository};
-use crate::isolation::{Backend, IsolationPolicy, MountMode, MountOrigin};
+use crate::isolation::{Backend, IsolationPolicy, MountMode};
 use crate::launch::LaunchCommand;
 use crate::layout::RoleTrees;
 use crate::path::LexicalPath;
 use crate::permissions::{
     Conflict, Filesystem, Floor, Outer, Translation, TranslationRequest, conflicts, floor,
 };
-use crate::port::{FileKind, PathProbe};
-use crate::redact::Redacted;
+use crate::port::PathProbe;
 use crate::world::World;
+
+pub use self::blockers::{refusals, unavailable_line};
 
 /// What is judged.
 #[derive(Debug, Clone, Copy)]
@@ -166,23 +174,7 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
 
     blockers.extend(pin_blocker(fleet, role, harness, &launch.env));
 
-    let mut closure_files = Vec::new();
-    let cwd = LexicalPath::absolute(dirs.cwd.as_str()).unwrap_or_else(|_| LexicalPath::root());
-    if let Some(program) = command.argv.first() {
-        match launch_closure(program, &world.path_dirs, &cwd, probe) {
-            Ok(closure) => {
-                closure.argv0.as_str().clone_into(&mut command.argv[0]);
-                closure_files = closure.files;
-            }
-            Err(error) => blockers.push(program_blocker(fleet, role, &error)),
-        }
-    }
-
-    match hook_files(hook.as_ref(), world, &cwd, probe) {
-        Ok(files) => closure_files.extend(files),
-        Err(error) => blockers.push(format!("the hook of `{}`: {error}", role.name)),
-    }
-
+    let closure_files = closure(request, &mut command, hook.as_ref(), &mut blockers, probe);
     let (policy, problems) = match &role.isolation {
         Some(block) if block.backend != Backend::None => {
             let context = ResolveContext {
@@ -234,226 +226,31 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
     }
 }
 
-fn shared_or_blocked(
+/// The files that the program and the hook need to run; puts the program's own path into the command.
+fn closure(
     request: &AssessRequest<'_>,
-    launch: &HarnessLaunch,
-    probe: &dyn PathProbe,
-    blockers: &mut Vec<String>,
-) -> SharedItems {
-    let AssessRequest { fleet, role, harness, .. } = *request;
-    blockers.extend(shared_home_blocker(fleet, role, harness));
-    shared_items(request, launch, probe).unwrap_or_else(|reason| {
-        blockers.push(blocker(fleet, role, "harness", &reason, None).to_string());
-        SharedItems::default()
-    })
-}
-
-fn shared_items(
-    request: &AssessRequest<'_>,
-    launch: &HarnessLaunch,
-    probe: &dyn PathProbe,
-) -> Result<SharedItems, String> {
-    let Some(spec) = request.harness.home() else { return Ok(SharedItems::default()) };
-    let home = launch.files.iter().filter(|file| file.place == FilePlace::Home);
-    let written: Vec<&str> = home.map(|file| file.name.as_str()).collect();
-    let home = &request.world.homes.os;
-    let account =
-        LexicalPath::absolute(home.as_str()).map_err(|error| format!("HOME `{home}`: {error}"))?;
-    let operator = shared::operator_home(spec, request.world, request.role)?;
-    let request = SharedRequest {
-        spec,
-        operator: &operator,
-        account: &account,
-        uid: request.world.uid,
-        forbidden: request.forbidden,
-        replaced: &launch.replaced,
-        written: &written,
-    };
-    shared::find(&request, probe)
-}
-
-/// What the launch record says of the shared items.
-fn shared_notes(shared: &SharedItems, isolated: bool) -> Vec<String> {
-    let absent = shared.absent.iter();
-    let mut notes: Vec<String> =
-        absent.map(|item| format!("not shared: {}: {}", item.name, item.reason)).collect();
-    let logins = shared.items.iter().filter(|item| item.login && isolated);
-    notes.extend(logins.map(|item| {
-        format!(
-            "the login `{}` is read-only in the sandbox: a token renewed there is lost",
-            item.name
-        )
-    }));
-    notes
-}
-
-/// A harness home of the operator's own for a role is a promise that this build does not keep.
-fn shared_home_blocker(fleet: &Fleet, role: &Role, harness: &dyn Harness) -> Option<String> {
-    harness.home()?;
-    role.harness_options.expose().get("config_home")?;
-    let message = "`config_home` is not built yet: every role has a harness home of its own";
-    let hint = Some("leave it out");
-    Some(blocker(fleet, role, "harness_options.config_home", message, hint).to_string())
-}
-
-/// The hook of this launch. A path that no hook can hold means none, and the analysis says so.
-fn shipped_hook(request: &AssessRequest<'_>, trees: &RoleTrees) -> Option<HookCommand> {
-    let ships = request.harness.hook_use().ships(request.outer);
-    let command = || HookCommand::new(&request.world.binary, &trees.hook_socket()).ok();
-    ships.then(command).flatten()
-}
-
-/// What a sandbox must show so that the hook can run in it.
-fn hook_files(
+    command: &mut LaunchCommand,
     hook: Option<&HookCommand>,
-    world: &World,
-    cwd: &LexicalPath,
+    blockers: &mut Vec<String>,
     probe: &dyn PathProbe,
-) -> Result<Vec<LexicalPath>, ClosureError> {
-    let Some(hook) = hook else { return Ok(Vec::new()) };
-    launch_closure(hook.binary().as_str(), &world.path_dirs, cwd, probe)
-        .map(|closure| closure.files)
-}
-
-/// What the analysis says of questions that nobody is there to answer.
-fn hook_note(request: &AssessRequest<'_>, hook: Option<&HookCommand>) -> Option<String> {
-    let asks = request.harness.hook_use() != HookUse::Never;
-    let note = hooks::unattended_note(request.role.permissions.unattended, hook.is_some());
-    note.filter(|_| asks).map(str::to_owned)
-}
-
-/// One line for each key of a role that this build cannot serve and that refuses the role.
-pub fn refusals(fleet: &Fleet, role: &Role) -> Vec<String> {
-    let line = |key: &Unavailable| {
-        let line = blocker(fleet, role, &key.path, &key.reason, Some(&key.instead));
-        match &key.place {
-            Some(place) => line.at(place.clone()),
-            None => line,
-        }
-        .to_string()
-    };
-    role.unavailable.iter().filter(|key| key.refuses).map(line).collect()
-}
-
-/// One line about a key that this build cannot serve: place, key, reason, what to write instead.
-pub fn unavailable_line(key: &Unavailable) -> String {
-    let place = key.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
-    format!("{place}`{}` {}: {}", key.path, key.reason, key.instead)
-}
-
-/// Gives each problem of a role its place in the file that says so.
-fn placed(fleet: &Fleet, role: &Role, problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    problems
-        .into_iter()
-        .map(|problem| {
-            let path = format!("roles.{}.{}", role.name, problem.path);
-            let problem = problem.role(role.name.as_str());
-            match fleet.provenance.lookup(&path) {
-                Some((_, place)) => problem.at(place.clone()),
-                None => problem,
+) -> Vec<LexicalPath> {
+    let AssessRequest { fleet, role, world, .. } = *request;
+    let cwd = LexicalPath::absolute(command.cwd.as_str()).unwrap_or_else(|_| LexicalPath::root());
+    let mut files = Vec::new();
+    if let Some(program) = command.argv.first_mut() {
+        match launch_closure(program, &world.path_dirs, &cwd, probe) {
+            Ok(closure) => {
+                closure.argv0.as_str().clone_into(program);
+                files = closure.files;
             }
-        })
-        .collect()
-}
-
-/// A briefing file is read with the rights of the fleet user and handed to the agent. Where the agent
-/// may write it can put a link in place of a directory, so from there on no link may lead away.
-fn briefing_problem(
-    role: &Role,
-    policy: &IsolationPolicy,
-    probe: &dyn PathProbe,
-) -> Option<Diagnostic> {
-    let file = role.briefing_file.as_ref()?;
-    // What cannot be looked at cannot be read either; `briefing_files` says so.
-    let target = probe.resolve(file).ok()?.path;
-    let writable = policy.mounts.iter().filter(|mount| mount.mode == MountMode::ReadWrite);
-    let escaped = |mount: &&crate::isolation::Mount| {
-        let inside = |path: &LexicalPath| path.is_within(&mount.source);
-        let mut above = std::iter::successors(Some(file.clone()), LexicalPath::parent);
-        !inside(&target)
-            && above.any(|path| probe.resolve(&path).is_ok_and(|seen| inside(&seen.path)))
-    };
-    let mount = writable.into_iter().find(escaped)?;
-    let message = format!(
-        "`{file}` leads to `{target}` by a link in `{}`, where the role may write: its agent could \
-         have it read any file",
-        mount.source
-    );
-    let hint = "remove the link, or keep the file outside of what the role may write";
-    Some(Diagnostic::error(Code::FileTrust, message).path("briefing_file").hint(hint))
-}
-
-/// The last gate of 01 §4.4: the environment that the program will get names the model of the role.
-fn pin_blocker(
-    fleet: &Fleet,
-    role: &Role,
-    harness: &dyn Harness,
-    added: &BTreeMap<String, String>,
-) -> Option<String> {
-    let (model, variable) = (role.model.as_ref()?, harness.model_variable()?);
-    // As the environment is composed: the role's own over what the harness adds.
-    let pin = role.env.get(variable).map(Redacted::expose).or_else(|| added.get(variable));
-    (pin != Some(model)).then(|| {
-        let message = format!("`{variable}` does not name the model of the role");
-        let hint = format!("write `model` and leave `env.{variable}` out");
-        blocker(fleet, role, "model", &message, Some(&hint)).to_string()
-    })
-}
-
-/// A problem of a role that its file does not show; its place is that of the key, else of the role.
-fn blocker(
-    fleet: &Fleet,
-    role: &Role,
-    path: &str,
-    message: &str,
-    hint: Option<&str>,
-) -> Diagnostic {
-    let mut line = Diagnostic::error(Code::Io, message).role(role.name.as_str()).path(path);
-    line.hint = hint.map(ToOwned::to_owned);
-    let written = fleet.provenance.lookup(&format!("roles.{}.{path}", role.name));
-    match written.or_else(|| fleet.provenance.lookup(&format!("roles.{}", role.name))) {
-        Some((_, place)) => line.at(place),
-        None => line,
+            Err(error) => blockers.push(program_blocker(fleet, role, &error)),
+        }
     }
-}
-
-fn cwd_blocker(fleet: &Fleet, role: &Role, probe: &dyn PathProbe) -> Option<String> {
-    const CREATE: &str = "create it, or change `cwd`";
-    let cwd = role.cwd.as_ref()?;
-    let (message, hint) = match probe.resolve(cwd) {
-        Ok(resolved) => match resolved.object {
-            Some(object) if object.kind == FileKind::Directory => return None,
-            Some(_) => (format!("`{cwd}` is not a directory"), Some("name a directory")),
-            None => (format!("`{cwd}` does not exist"), Some(CREATE)),
-        },
-        Err(error) => (error.to_string(), None),
-    };
-    Some(blocker(fleet, role, "cwd", &message, hint).to_string())
-}
-
-fn program_blocker(fleet: &Fleet, role: &Role, error: &ClosureError) -> String {
-    let hint = matches!(error, ClosureError::NotFound { .. })
-        .then_some("install it, or write the absolute path of another program");
-    blocker(fleet, role, "harness_options.argv[0]", &error.to_string(), hint).to_string()
-}
-
-/// Sources that the file names and that are not there: the mounts are hard, so the launch would fail.
-/// Where a secret lies is not said.
-fn source_blockers(fleet: &Fleet, role: &Role, policy: &IsolationPolicy) -> Vec<String> {
-    policy
-        .missing_sources()
-        .filter_map(|mount| {
-            let message = match mount.origin {
-                MountOrigin::FsRead { .. } | MountOrigin::FsWrite { .. } => {
-                    format!("`{}` does not exist", mount.source)
-                }
-                MountOrigin::Secret { .. } => "the file does not exist".to_owned(),
-                _ => return None,
-            };
-            let hint = Some("create it, or leave it out");
-            Some(blocker(fleet, role, &mount.origin.key(), &message, hint).to_string())
-        })
-        .collect()
+    match hook_files(hook, world, &cwd, probe) {
+        Ok(more) => files.extend(more),
+        Err(error) => blockers.push(format!("the hook of `{}`: {error}", role.name)),
+    }
+    files
 }
 
 /// Hash over everything of a role that a running launch was made from: another value means that a

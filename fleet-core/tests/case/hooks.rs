@@ -135,7 +135,7 @@ fn an_input_gives_names_and_nothing_that_was_said() {
         "permission_suggestions": [{ "type": "setMode", "mode": "acceptEdits" }],
     });
     let input = HookInput::parse(claude.to_string().as_bytes());
-    assert_eq!(input.session_id.as_ref().map(|id| id.as_str()), Some(UUID));
+    assert_eq!(input.session_id.as_ref().map(fleet_core::id::SessionId::as_str), Some(UUID));
     assert_eq!(input.tool.as_deref(), Some("Write"));
     assert!(!serde_json::to_string(&input).expect("JSON").contains("canary"));
     let failed =
@@ -199,9 +199,9 @@ fn events_show_a_state_as_a_hint() {
     let failed = seen(HookEvent::StopFailure, false, json!({ "error": "overloaded" }));
     let failed = failed.expect("a state");
     assert_eq!((failed.readiness, failed.error.as_deref()), (Readiness::Idle, Some("overloaded")));
-    let note = |kind: &str| {
+    let notification = |kind: &str| {
         readiness(HookEvent::Notification, false, json!({ "notification_type": kind }))
     };
-    assert_eq!(note("permission_prompt"), Some(Readiness::Waiting));
-    assert_eq!(note("auth_success"), None);
+    assert_eq!(notification("permission_prompt"), Some(Readiness::Waiting));
+    assert_eq!(notification("auth_success"), None);
 }
