@@ -1,11 +1,11 @@
 //! From a block to a policy (01 §2.3): mounts with modes, order and reasons.
 
 mod destinations;
+mod git_links;
 mod overlays;
 mod own;
 mod repository;
 mod secrets;
-mod worktree;
 
 use camino::Utf8Path;
 
@@ -21,7 +21,7 @@ use crate::layout::{Homes, RoleTrees};
 use crate::path::LexicalPath;
 use crate::port::{FileKind, PathProbe, Resolved};
 
-pub use self::worktree::worktree_repository;
+pub use self::git_links::worktree_repository;
 
 /// What a resolution needs beside the block.
 #[derive(Debug, Clone, Copy)]

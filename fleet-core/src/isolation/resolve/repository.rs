@@ -10,6 +10,7 @@ use camino::Utf8PathBuf;
 
 use super::Work;
 use super::destinations::Cover;
+use super::git_links::{existing_directory, follow, linked_directories, named_worktree, text};
 use super::overlays::Wanted;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::isolation::forbidden::Side;
@@ -17,8 +18,6 @@ use crate::isolation::policy::{Mount, MountMode, MountOrigin};
 use crate::path::LexicalPath;
 use crate::port::{FileKind, Resolved};
 
-/// Enough for a `.git`, `gitdir` or `commondir` file.
-const POINTER_LIMIT: usize = 4096;
 /// Enough for the configuration of a repository; a larger one is not understood.
 const CONFIG_LIMIT: usize = 64 * 1024;
 /// Configuration of one working directory, obeyed where `extensions.worktreeConfig` is set.
@@ -57,7 +56,7 @@ impl Work<'_> {
         let base = self.drafts.iter().find(|draft| draft.mount.destination == *cwd)?;
         let writable = base.mount.mode == MountMode::ReadWrite;
         let cwd = base.mount.source.clone();
-        let (admin, common) = self.linked_directories(&cwd)?;
+        let (admin, common) = linked_directories(self.probe, &cwd)?;
         let around = self.drafts.iter().map(|draft| &draft.mount);
         let around = around.filter(|mount| common.is_within(&mount.destination));
         let around = around.max_by_key(|mount| mount.destination.depth()).map(|mount| mount.mode);
@@ -71,20 +70,6 @@ impl Work<'_> {
             self.show(&mut linked);
         }
         Some(linked)
-    }
-
-    /// Where the repository of a cwd with a `.git` file keeps what belongs to this cwd alone, and where
-    /// its objects, refs, hooks and configuration.
-    fn linked_directories(&self, cwd: &LexicalPath) -> Option<(LexicalPath, LexicalPath)> {
-        let pointer = self.pointer(&cwd.child(".git").ok()?, "gitdir:")?;
-        let admin = self.existing_directory(&follow(cwd, &pointer)?)?;
-        match self.pointer(&admin.child("commondir").ok()?, "") {
-            Some(common) => {
-                let common = self.existing_directory(&follow(&admin, &common)?)?;
-                Some((admin, common))
-            }
-            None => Some((admin.clone(), admin)),
-        }
     }
 
     /// Whether the repository itself says that this working directory is its own, and is laid out as
@@ -116,7 +101,11 @@ impl Work<'_> {
                 return Err(format!("whose `{name}` is not a directory of its own"));
             }
         }
-        let names = if admin == common { self.submodule(admin) } else { worktree(self, linked) };
+        let names = if admin == common {
+            self.submodule(admin)
+        } else {
+            named_worktree(self.probe, admin, common)
+        };
         match names {
             Some(place) if place == *cwd => Ok(()),
             Some(place) => Err(format!("which says that its working directory is `{place}`")),
@@ -126,9 +115,9 @@ impl Work<'_> {
 
     /// The working directory that the git directory of a submodule names.
     fn submodule(&self, admin: &LexicalPath) -> Option<LexicalPath> {
-        let text = self.text(&admin.child("config").ok()?, CONFIG_LIMIT)?;
+        let text = text(self.probe, &admin.child("config").ok()?, CONFIG_LIMIT)?;
         let named = core_worktree(&text)?;
-        self.existing_directory(&follow(admin, &named)?)
+        existing_directory(self.probe, &follow(admin, &named)?)
     }
 
     /// Mounts what git needs.
@@ -146,7 +135,7 @@ impl Work<'_> {
         self.part("administrative directory", &admin, mode);
         for (name, _) in WRITTEN {
             let Ok(part) = common.child(name) else { continue };
-            if self.existing_directory(&part).is_some() {
+            if existing_directory(self.probe, &part).is_some() {
                 self.part(name, &part, mode);
             }
         }
@@ -224,7 +213,7 @@ impl Work<'_> {
     /// an agent can make it, and git obeys it if the repository says so.
     fn worktree_config(&mut self, admin: &LexicalPath, common: &LexicalPath) {
         let config = common.child("config").ok();
-        let text = config.and_then(|config| self.text(&config, CONFIG_LIMIT));
+        let text = config.and_then(|config| text(self.probe, &config, CONFIG_LIMIT));
         // Found anywhere in it is enough: a comment too many only asks for an empty file.
         let obeyed = text.is_none_or(|text| text.to_ascii_lowercase().contains("worktreeconfig"));
         if !obeyed {
@@ -243,40 +232,6 @@ impl Work<'_> {
         let there = directory.join(below).ok().and_then(|it| self.probe.resolve(&it).ok());
         there.is_some_and(|seen| seen.object.is_some())
     }
-
-    /// The path in the first line of a small regular file, after `prefix`.
-    fn pointer(&self, file: &LexicalPath, prefix: &str) -> Option<String> {
-        let text = self.text(file, POINTER_LIMIT)?;
-        Some(text.lines().next()?.strip_prefix(prefix)?.trim().to_owned())
-    }
-
-    /// A regular file of fewer than `limit` bytes.
-    fn text(&self, file: &LexicalPath, limit: usize) -> Option<String> {
-        let seen = self.probe.resolve(file).ok()?;
-        seen.object.filter(|object| object.kind == FileKind::File)?;
-        let head = self.probe.head(&seen.path, limit).ok()?;
-        String::from_utf8(head).ok().filter(|text| text.len() < limit)
-    }
-
-    fn existing_directory(&self, path: &LexicalPath) -> Option<LexicalPath> {
-        let seen = self.probe.resolve(path).ok()?;
-        let directory = seen.object.is_some_and(|object| object.kind == FileKind::Directory);
-        directory.then_some(seen.path)
-    }
-}
-
-/// The working directory that a linked worktree's administrative directory names, if that directory
-/// lies where git puts it. Its `commondir` alone proves nothing: an agent that makes up the directory
-/// would name any other one as common.
-fn worktree(work: &Work<'_>, linked: &Linked) -> Option<LexicalPath> {
-    let Linked { admin, common, .. } = linked;
-    let worktrees = admin.parent()?;
-    if worktrees.file_name() != Some("worktrees") || worktrees.parent().as_ref() != Some(common) {
-        return None;
-    }
-    let back = work.pointer(&admin.child("gitdir").ok()?, "")?;
-    let file = work.probe.resolve(&follow(admin, &back)?).ok()?.path;
-    (file.file_name() == Some(".git")).then(|| file.parent()).flatten()
 }
 
 fn unshown(linked: &Linked, reason: &str) -> Diagnostic {
@@ -308,16 +263,4 @@ fn core_worktree(text: &str) -> Option<String> {
         }
     }
     found.filter(|path| !path.contains(['\\', '"', '#', ';']))
-}
-
-/// `pointer`, absolute or relative to `base`, which is free of links.
-fn follow(base: &LexicalPath, pointer: &str) -> Option<LexicalPath> {
-    if pointer.starts_with('/') {
-        return LexicalPath::absolute(pointer).ok();
-    }
-    pointer.split('/').try_fold(base.clone(), |path, component| match component {
-        "" | "." => Some(path),
-        ".." => path.parent(),
-        name => path.child(name).ok(),
-    })
 }

@@ -1,11 +1,12 @@
-//! Repositories that lie elsewhere than the working directory: linked worktrees and submodules.
+//! How a working directory leads to a repository that lies elsewhere: the small files of git, read as
+//! what they are, writings that an agent may have made.
 
 use camino::Utf8PathBuf;
 
 use crate::path::LexicalPath;
 use crate::port::{FileKind, PathProbe};
 
-/// Enough for a `.git` or `commondir` file.
+/// Enough for a `.git`, `gitdir` or `commondir` file.
 const POINTER_LIMIT: usize = 4096;
 
 /// What git writes outside a linked worktree when it commits there: what belongs to this worktree alone,
@@ -17,18 +18,31 @@ pub fn worktree_repository(cwd: &LexicalPath, probe: &dyn PathProbe) -> Vec<Utf8
     let found = || {
         let cwd = existing_directory(probe, cwd)?;
         let (admin, common) = linked_directories(probe, &cwd)?;
-        let within =
-            admin.parent()?.parent()? == common && admin.parent()?.file_name() == Some("worktrees");
-        let named = follow(&admin, &pointer(probe, &admin.child("gitdir").ok()?, "")?)?;
-        let named = probe.resolve(&named).ok()?.path;
-        (within && named == cwd.child(".git").ok()?).then_some([admin, common])
+        (named_worktree(probe, &admin, &common)? == cwd).then_some([admin, common])
     };
     found().into_iter().flatten().map(|path| path.as_path().to_owned()).collect()
 }
 
+/// The working directory that a linked worktree's administrative directory names, if that directory
+/// lies where git puts it. Its `commondir` alone proves nothing: an agent that makes up the directory
+/// would name any other one as common.
+pub(super) fn named_worktree(
+    probe: &dyn PathProbe,
+    admin: &LexicalPath,
+    common: &LexicalPath,
+) -> Option<LexicalPath> {
+    let worktrees = admin.parent()?;
+    if worktrees.file_name() != Some("worktrees") || worktrees.parent().as_ref() != Some(common) {
+        return None;
+    }
+    let back = pointer(probe, &admin.child("gitdir").ok()?, "")?;
+    let file = probe.resolve(&follow(admin, &back)?).ok()?.path;
+    (file.file_name() == Some(".git")).then(|| file.parent()).flatten()
+}
+
 /// Where the repository of a cwd with a `.git` file keeps what belongs to this cwd alone, and where
 /// its objects, refs, hooks and configuration.
-fn linked_directories(
+pub(super) fn linked_directories(
     probe: &dyn PathProbe,
     cwd: &LexicalPath,
 ) -> Option<(LexicalPath, LexicalPath)> {
@@ -45,21 +59,26 @@ fn linked_directories(
 
 /// The path in the first line of a small regular file, after `prefix`.
 fn pointer(probe: &dyn PathProbe, file: &LexicalPath, prefix: &str) -> Option<String> {
-    let seen = probe.resolve(file).ok()?;
-    seen.object.filter(|object| object.kind == FileKind::File)?;
-    let head = probe.head(&seen.path, POINTER_LIMIT).ok()?;
-    let text = std::str::from_utf8(&head).ok()?;
+    let text = text(probe, file, POINTER_LIMIT)?;
     Some(text.lines().next()?.strip_prefix(prefix)?.trim().to_owned())
 }
 
-fn existing_directory(probe: &dyn PathProbe, path: &LexicalPath) -> Option<LexicalPath> {
+/// A regular file of fewer than `limit` bytes.
+pub(super) fn text(probe: &dyn PathProbe, file: &LexicalPath, limit: usize) -> Option<String> {
+    let seen = probe.resolve(file).ok()?;
+    seen.object.filter(|object| object.kind == FileKind::File)?;
+    let head = probe.head(&seen.path, limit).ok()?;
+    String::from_utf8(head).ok().filter(|text| text.len() < limit)
+}
+
+pub(super) fn existing_directory(probe: &dyn PathProbe, path: &LexicalPath) -> Option<LexicalPath> {
     let seen = probe.resolve(path).ok()?;
     let directory = seen.object.is_some_and(|object| object.kind == FileKind::Directory);
     directory.then_some(seen.path)
 }
 
 /// `pointer`, absolute or relative to `base`, which is free of links.
-fn follow(base: &LexicalPath, pointer: &str) -> Option<LexicalPath> {
+pub(super) fn follow(base: &LexicalPath, pointer: &str) -> Option<LexicalPath> {
     if pointer.starts_with('/') {
         return LexicalPath::absolute(pointer).ok();
     }
