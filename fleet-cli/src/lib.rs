@@ -171,7 +171,7 @@ fn loads_config(command: &Command) -> bool {
 fn dispatch(app: &App, command: &Command) -> Result<ExitStatus, CliError> {
     match command {
         Command::Init(args) => command::init::run(app, args),
-        Command::Config(args) => command::config::run(app, args),
+        Command::Config(args) => block_on(command::config::run(app, args))?,
         Command::Doctor(args) => block_on(command::doctor::run(app, args))?,
         Command::Up(args) => block_on(command::up::run(app, args))?,
         Command::Down(args) => block_on(command::down::run(app, args))?,

@@ -1,12 +1,11 @@
 //! `up`, `down` and `restart`: roles brought to where they should be, each on its own (02 §3.11).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use fleet_core::config::{Fleet, Role};
-use fleet_core::id::{HarnessId, RoleName, SessionId};
+use fleet_core::id::{RoleName, SessionId};
 use fleet_core::isolation::forbidden::ForbiddenList;
 use fleet_core::lifecycle::StopKind;
 use fleet_core::plan::{self, AssessRequest, Assessment};
@@ -25,6 +24,7 @@ use super::observe::{self, RoleView};
 use super::protocol::Command;
 use super::run::StopIntent;
 use super::run::attempt;
+use super::version::HarnessVersions;
 use fleet_core::error_chain::chain;
 
 /// Roles worked on at the same time.
@@ -126,20 +126,11 @@ pub async fn plan(runtime: &Runtime, fleet: &Fleet, names: &[RoleName]) -> Vec<P
     let forbidden = ForbiddenList::build(&runtime.world.forbidden_inputs(fleet), &*probe);
     let native = NativeSandboxes::of_fleet(runtime, fleet, true).await;
     let mut planned = Vec::new();
-    let mut versions: BTreeMap<&HarnessId, Option<String>> = BTreeMap::new();
-    for name in names {
-        let Some(role) = fleet.roles.get(name) else { continue };
-        if !versions.contains_key(&role.harness)
-            && let Some(harness) = runtime.harnesses.get(role.harness.as_str())
-        {
-            // Why it is not known is for the launch to say.
-            let version = runtime.harness_version(&**harness).await.ok().flatten();
-            versions.insert(&role.harness, version);
-        }
-        let version = versions.get(&role.harness).and_then(Option::as_deref);
-        let assessment =
-            assess_version(runtime, fleet, role, &native, &forbidden, &*probe, version);
-        let reasons = reasons(fleet, role, assessment);
+    let roles = || names.iter().filter_map(|name| Some((name, fleet.roles.get(name)?)));
+    let versions = HarnessVersions::of_roles(runtime, roles().map(|(_, role)| role)).await;
+    for (name, role) in roles() {
+        let version = versions.get(&role.harness);
+        let reasons = refusals(runtime, fleet, role, &native, &forbidden, &*probe, version);
         let view = observe::role(runtime, Some(fleet), name).await;
         let (action, reasons) = if view.observed.state == RoleState::Running
             || view.observed.state == RoleState::Starting
@@ -193,32 +184,20 @@ pub fn refusals(
     native: &NativeSandboxes,
     forbidden: &ForbiddenList,
     probe: &dyn PathProbe,
+    version: Option<&str>,
 ) -> Vec<String> {
-    reasons(fleet, role, assess(runtime, fleet, role, native, forbidden, probe))
-}
-
-fn reasons(fleet: &Fleet, role: &Role, assessment: Option<Assessment>) -> Vec<String> {
-    let Some(assessment) = assessment else { return plan::refusals(fleet, role) };
+    let Some(assessment) = assess(runtime, fleet, role, native, forbidden, probe, version) else {
+        return plan::refusals(fleet, role);
+    };
     let mut reasons: Vec<String> = assessment.problems.iter().map(ToString::to_string).collect();
     reasons.extend(assessment.blockers);
     reasons
 }
 
-/// The judgement of a role as its next fresh start would meet it; `None` if its harness is not
-/// registered. One `probe` serves a whole fleet: roles share directories.
+/// The judgement of a role as its next fresh start would meet it, with this version of its harness's
+/// program; `None` if its harness is not registered. One `probe` serves a whole fleet: roles share
+/// directories.
 pub fn assess(
-    runtime: &Runtime,
-    fleet: &Fleet,
-    role: &Role,
-    native: &NativeSandboxes,
-    forbidden: &ForbiddenList,
-    probe: &dyn PathProbe,
-) -> Option<Assessment> {
-    assess_version(runtime, fleet, role, native, forbidden, probe, None)
-}
-
-/// The same for an installed version of the harness's program.
-pub fn assess_version(
     runtime: &Runtime,
     fleet: &Fleet,
     role: &Role,

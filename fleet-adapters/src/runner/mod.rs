@@ -21,7 +21,7 @@ pub mod prepare;
 pub mod protocol;
 pub mod run;
 mod sessions;
-mod version;
+pub mod version;
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 //! `config`: what the fleet file means, before anything is started.
 
 use fleet_adapters::runner::native_sandbox::NativeSandboxes;
+use fleet_adapters::runner::version::HarnessVersions;
 use fleet_core::config::{Fleet, Role, Session};
 use fleet_core::id::HarnessId;
 use fleet_core::isolation::{Backend, EnforcementLevel, MountOrigin};
@@ -16,17 +17,20 @@ use crate::fleet::{FleetFiles, has_errors};
 use crate::resolved::{ResolvedRole, Resolver, permissions as words, plan_json, redacted};
 use crate::ui::{Printer, Table, Tone, print_diagnostic};
 
-/// Loads, checks and prints; touches nothing.
+/// Loads, checks and prints; touches nothing. The only programs that it runs are those of the
+/// harnesses that the fleet uses, once each, for their version: the permissions of a version that was
+/// not measured must not be shown as qualified.
 ///
 /// # Errors
 /// The fleet does not load. A role that this machine cannot run is printed and ends in `Failed`.
-pub fn run(app: &App, args: &args::Config) -> Result<ExitStatus, CliError> {
+pub async fn run(app: &App, args: &args::Config) -> Result<ExitStatus, CliError> {
     let files = FleetFiles::read(app, args.yaml_mode.into())?;
     let Some(fleet) = &files.fleet else {
         return Err(ErrorKind::Config { diagnostics: files.diagnostics }.into());
     };
-    // No program is run: what a harness has of its own is taken to work, and `doctor` tries it.
-    let roles = Resolver::new(app, fleet, NativeSandboxes::assumed()).all();
+    let versions = HarnessVersions::of_roles(&app.runtime, fleet.roles.values()).await;
+    // The sandbox that a harness has of its own is taken to work, and `doctor` tries it.
+    let roles = Resolver::new(app, fleet, NativeSandboxes::assumed(), versions).all();
     let bad = files.has_errors() || roles.iter().any(|role| has_errors(&role.problems));
     if args.json {
         app.printer.json(&plan_json(fleet, &roles, &files.diagnostics));

@@ -2,6 +2,7 @@
 
 use fleet_adapters::runner::apply::{self, Action, Outcome, PlannedRole, RoleOutcome};
 use fleet_adapters::runner::native_sandbox::NativeSandboxes;
+use fleet_adapters::runner::version::HarnessVersions;
 use fleet_core::config::YamlMode;
 use fleet_core::id::RoleName;
 use serde_json::json;
@@ -41,7 +42,9 @@ pub async fn run(
         return Ok(ExitStatus::Done);
     }
     let native = NativeSandboxes::of_fleet(&app.runtime, fleet, true).await;
-    let resolver = Resolver::new(app, fleet, native);
+    let chosen = names.iter().filter_map(|name| fleet.roles.get(name));
+    let versions = HarnessVersions::of_roles(&app.runtime, chosen).await;
+    let resolver = Resolver::new(app, fleet, native, versions);
     let (mut ready, mut outcomes) = (Vec::new(), Vec::new());
     for role in names.iter().filter_map(|name| fleet.roles.get(name)) {
         let reasons = resolver.refusals(role);

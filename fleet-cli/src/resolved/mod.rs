@@ -10,6 +10,7 @@ use std::num::NonZero;
 use camino::Utf8PathBuf;
 use fleet_adapters::runner::apply;
 use fleet_adapters::runner::native_sandbox::NativeSandboxes;
+use fleet_adapters::runner::version::HarnessVersions;
 use fleet_core::config::{Fleet, Role};
 use fleet_core::diagnostic::{Diagnostic, Place};
 use fleet_core::harness::FilePlace;
@@ -85,17 +86,23 @@ pub struct Resolver<'a> {
     app: &'a App,
     fleet: &'a Fleet,
     native: NativeSandboxes,
+    versions: HarnessVersions,
     forbidden: ForbiddenList,
     probe: Box<dyn PathProbe>,
 }
 
 impl<'a> Resolver<'a> {
     /// Builds the list of forbidden paths for this fleet.
-    pub fn new(app: &'a App, fleet: &'a Fleet, native: NativeSandboxes) -> Self {
+    pub fn new(
+        app: &'a App,
+        fleet: &'a Fleet,
+        native: NativeSandboxes,
+        versions: HarnessVersions,
+    ) -> Self {
         let inputs = app.runtime.world.forbidden_inputs(fleet);
         let probe = app.probe();
         let forbidden = ForbiddenList::build(&inputs, &*probe);
-        Self { app, fleet, native, forbidden, probe }
+        Self { app, fleet, native, versions, forbidden, probe }
     }
 
     /// Every role, in file order. A large fleet is judged by several threads, each with a probe.
@@ -127,8 +134,9 @@ impl<'a> Resolver<'a> {
 
     /// Everything that keeps a role from being started now; empty if nothing does.
     pub fn refusals(&self, role: &Role) -> Vec<String> {
-        let runtime = &self.app.runtime;
-        apply::refusals(runtime, self.fleet, role, &self.native, &self.forbidden, &*self.probe)
+        let (runtime, version) = (&self.app.runtime, self.versions.get(&role.harness));
+        let (native, forbidden) = (&self.native, &self.forbidden);
+        apply::refusals(runtime, self.fleet, role, native, forbidden, &*self.probe, version)
     }
 
     /// One role, judged by the same function as its launch.
@@ -161,7 +169,9 @@ impl<'a> Resolver<'a> {
             backend,
             role,
         };
-        let judged = apply::assess(runtime, self.fleet, role, &self.native, &self.forbidden, probe);
+        let (native, forbidden) = (&self.native, &self.forbidden);
+        let version = self.versions.get(&role.harness);
+        let judged = apply::assess(runtime, self.fleet, role, native, forbidden, probe, version);
         if let Some(assessment) = judged {
             resolved.home = self.home(role, &assessment);
             resolved.files =

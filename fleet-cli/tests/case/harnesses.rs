@@ -91,6 +91,42 @@ fn e6_e9_config_shows_native_settings_and_what_overrules_them() {
 }
 
 #[test]
+fn a_newer_program_is_not_passed_off_as_qualified() {
+    needs_harnesses!();
+    let prints = |text: &str| format!("#!/bin/sh\n[ \"$*\" = --version ] && echo '{text}'\n");
+    let programs = |claude: &str, codex: &str| {
+        with_programs(&[("claude", &prints(claude)), ("codex", &prints(codex))])
+    };
+    let env = programs("99.0.0 (Claude Code)", "codex-cli 99.0.0");
+    let plan = env.run(["config", "--json"]).json();
+    for role in 0..2 {
+        assert_eq!(plan["roles"][role]["permissions"]["qualified"], false, "{plan:#}");
+    }
+    let text = env.run(["config"]).stdout;
+    assert_eq!(text.matches("exact, not qualified)").count(), 2, "{text}");
+    for part in ["99.0.0 is not qualified", "this version of Codex was not measured"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let report = doctor(&env);
+    for name in ["claude-code: version", "codex: version", "permissions: A", "permissions: B"] {
+        let row = check(&report, name);
+        assert_eq!(row["level"], "warn", "{row}");
+        assert!(row["detail"].as_str().is_some_and(|it| it.contains("not qualified")), "{row}");
+    }
+    // Nothing was written for it: no home of a harness, no state.
+    assert!(!env.path(".ours-fleet").exists() && !env.path(".claude").exists());
+
+    let pinned = crate::support::harnesses::pinned;
+    let env = programs(
+        &format!("{} (Claude Code)", pinned("claude")),
+        &format!("codex-cli {}", pinned("codex")),
+    );
+    let text = env.run(["config"]).stdout;
+    assert!(!text.contains("was not measured") && !text.contains("is not qualified"), "{text}");
+    assert_eq!(env.run(["config", "--json"]).json()["roles"][1]["permissions"]["qualified"], true);
+}
+
+#[test]
 fn doctor_runs_the_programs_and_their_sandboxes() {
     needs_harnesses!();
     let env = with_programs(&[

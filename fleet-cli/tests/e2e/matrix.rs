@@ -2,10 +2,13 @@
 //! without our isolation, on the real programs. The table in `docs/unattended-matrix.md` is what was
 //! observed; each cell is compared with it, and with what `config` claims.
 //!
-//! `OURS_FLEET_MEASURE=1` writes the observed rows into the table instead.
+//! With `OURS_FLEET_MEASURE=FILE` each cell adds its row to that file instead, whatever the table says:
+//! `scripts/qualify.sh` compares them, and writes them into the table on request.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use rstest::rstest;
@@ -46,7 +49,10 @@ fn attempt(probe: &str) -> (Value, Option<&'static str>) {
     }
 }
 
-/// Tries one thing and tells what came of it: `ok`, `ask`, `ro` or `no`.
+/// What tools say when they did it.
+const DONE: &[&str] = &["File created successfully", "Success. Updated", "worked"];
+
+/// Tries one thing and tells what came of it: `ok`, `ask`, `ro`, `lost` or `no`.
 fn observe(fleet: &AgentFleet, number: usize, probe: &str) -> &'static str {
     let (step, file) = attempt(probe);
     let home = fleet.env.home().display().to_string();
@@ -66,6 +72,8 @@ fn observe(fleet: &AgentFleet, number: usize, probe: &str) -> &'static str {
                 Some(file) if fleet.env.path(file).exists() => "ok",
                 None if told.contains("CANARY-OF-THE-ROUTINES") => "ok",
                 _ if told.contains("Read-only file system") => "ro",
+                // In the sandbox's own temporary directory, which ends with it.
+                Some(_) if DONE.iter().any(|word| told.contains(word)) => "lost",
                 _ => "no",
             };
         }
@@ -86,67 +94,121 @@ fn observe(fleet: &AgentFleet, number: usize, probe: &str) -> &'static str {
     }
 }
 
-/// What the claims of `config` say about a cell; problems, one line each.
-fn contradictions(
-    config: &Value,
-    approval: &str,
-    filesystem: &str,
-    seen: &BTreeMap<&str, &str>,
-) -> Vec<String> {
-    let permissions = &config["roles"][0]["permissions"];
-    let granted = |name: &str| {
-        let list = permissions["capabilities"].as_array().cloned().unwrap_or_default();
-        list.iter().any(|it| it == name)
-    };
-    let exact = permissions["exact"] == true;
-    let mut wrong = Vec::new();
-    let mut claim = |holds: bool, text: String| {
-        if !holds {
-            wrong.push(text);
-        }
-    };
-    for (capability, probes) in [
-        ("read-state", &["read state"][..]),
-        ("write-state", &["write state"]),
-        ("workspace-edit", &["write cwd", "command cwd"]),
-        ("status-commands", &["command state"]),
-    ] {
-        let works = probes.iter().all(|probe| seen[probe] == "ok");
-        claim(
-            granted(capability) == works,
-            format!("{capability}: claimed {}", granted(capability)),
-        );
+/// A cell of the matrix.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    agent: Agent,
+    approval: &'static str,
+    filesystem: &'static str,
+    isolated: bool,
+}
+
+type Seen = BTreeMap<&'static str, &'static str>;
+
+impl Cell {
+    fn fleet(self) -> AgentFleet {
+        let mut role = AgentRole::new("A", self.agent, self.isolated, json!([say("ready")]));
+        role.approval = self.approval;
+        role.filesystem = self.filesystem;
+        role.unattended = "wait";
+        let fleet = AgentFleet::new(&[role]);
+        std::fs::create_dir(fleet.env.path("elsewhere")).expect("a directory");
+        fleet
     }
-    if exact {
-        let outside = ["write elsewhere", "command elsewhere"];
-        if filesystem != "unrestricted" {
-            for probe in outside {
-                claim(seen[probe] != "ok", format!("{probe} works"));
-            }
-        }
-        if filesystem == "read-only" {
-            for probe in ["write cwd", "command cwd"] {
-                claim(seen[probe] != "ok", format!("{probe} works"));
-            }
-        }
-        match approval {
-            "ask" => {
-                for probe in ["write cwd", "command cwd"].iter().chain(&outside) {
-                    claim(seen[*probe] != "ok", format!("{probe} does not ask"));
-                }
-            }
-            "allow" => {
-                for (probe, outcome) in seen {
-                    claim(*outcome != "ask", format!("{probe} asks"));
-                }
-            }
-            _ => {}
-        }
+
+    /// What `config` claims, and what then happens.
+    fn run(self) -> (Value, Seen) {
+        let fleet = self.fleet();
+        let mut config = fleet.env.run(["config", "--json"]).expect(0).json();
+        fleet.up();
+        fleet.env.write(".ours-fleet/agents/A/ROUTINES.md", "CANARY-OF-THE-ROUTINES\n");
+        fleet.wait_step("ready");
+        fleet.wait_readiness("A", "idle");
+        let seen = PROBES
+            .iter()
+            .enumerate()
+            .map(|(number, probe)| (*probe, observe(&fleet, number, probe)))
+            .collect();
+        fleet.env.run(["down"]).expect(0);
+        (config["roles"][0]["permissions"].take(), seen)
     }
-    wrong
+
+    fn key(self) -> String {
+        let isolation = if self.isolated { "on" } else { "off" };
+        let Self { agent, approval, filesystem, .. } = self;
+        format!("| {} | {approval} | {filesystem} | {isolation} |", agent.harness())
+    }
+
+    fn row(self, claimed: &Value, seen: &Seen) -> String {
+        let mut row = self.key();
+        for probe in PROBES {
+            write!(row, " {} |", seen[probe]).expect("text");
+        }
+        row.push_str(if claimed["exact"] == true { " exact |" } else { " not exact |" });
+        row
+    }
+
+    /// Why what was seen is not exactly what the neutral words mean (01 §3.1); nothing where it is.
+    fn deviations(self, seen: &Seen) -> Vec<String> {
+        let cwd = ["write cwd", "command cwd"];
+        let state = ["write state", "command state"];
+        let elsewhere = ["write elsewhere", "command elsewhere"];
+        // Isolated, `unrestricted` means all that the isolation shows.
+        let bounded = self.isolated || self.filesystem != "unrestricted";
+        let mut inside = state.to_vec();
+        let mut outside = Vec::new();
+        if self.filesystem == "read-only" { &mut outside } else { &mut inside }.extend(cwd);
+        if bounded { &mut outside } else { &mut inside }.extend(elsewhere);
+        let mut found = Vec::new();
+        for probe in inside.iter().chain(&outside) {
+            let (within, outcome) = (inside.contains(probe), seen[probe]);
+            let right = match self.approval {
+                "ask" => outcome != "ok",
+                _ if within => outcome == "ok",
+                "auto" => outcome != "ok",
+                _ => ["no", "ro", "lost"].contains(&outcome),
+            };
+            if !right {
+                found.push(format!("{probe}: {outcome}"));
+            }
+        }
+        found
+    }
+
+    /// Where `config` says something else than what was seen.
+    fn contradictions(self, claimed: &Value, seen: &Seen) -> Vec<String> {
+        let list = claimed["capabilities"].as_array().cloned().unwrap_or_default();
+        let mut wrong = Vec::new();
+        for (capability, probes) in [
+            ("read-state", &["read state"][..]),
+            ("write-state", &["write state"]),
+            ("workspace-edit", &["write cwd", "command cwd"]),
+            ("status-commands", &["command state"]),
+        ] {
+            let granted = list.iter().any(|it| it == capability);
+            if granted != probes.iter().all(|probe| seen[probe] == "ok") {
+                wrong.push(format!("{capability}: claimed {granted}"));
+            }
+        }
+        let deviations = self.deviations(seen);
+        if (claimed["exact"] == true) != deviations.is_empty() {
+            wrong.push(format!("exact: claimed {}, but {deviations:?}", claimed["exact"]));
+        }
+        let warned = claimed["warnings"].as_array().is_some_and(|list| !list.is_empty());
+        if warned == (claimed["exact"] == true) {
+            wrong.push(format!("exact is {}, warnings {}", claimed["exact"], claimed["warnings"]));
+        }
+        wrong
+    }
 }
 
 const TABLE: &str = include_str!("../../../docs/unattended-matrix.md");
+
+/// The row that is checked in.
+fn recorded(cell: Cell) -> &'static str {
+    let key = cell.key();
+    TABLE.lines().find(|line| line.starts_with(&key)).unwrap_or("no such row")
+}
 
 #[rstest]
 fn as_user_the_matrix_is_what_config_claims(
@@ -157,42 +219,45 @@ fn as_user_the_matrix_is_what_config_claims(
 ) {
     needs!("tmux", "bwrap", "socat");
     needs_agent!(agent);
-    let mut role = AgentRole::new("A", agent, isolated, json!([say("ready")]));
-    role.approval = approval;
-    role.filesystem = filesystem;
-    role.unattended = "wait";
-    let fleet = AgentFleet::new(std::slice::from_ref(&role));
-    std::fs::create_dir(fleet.env.path("elsewhere")).expect("a directory");
-    fleet.env.run(["init"]).expect(0);
-    fleet.env.write(".ours-fleet/agents/A/ROUTINES.md", "CANARY-OF-THE-ROUTINES\n");
-    let config = fleet.env.run(["config", "--json"]).expect(0).json();
-    fleet.up();
-    fleet.wait_step("ready");
-    fleet.wait_readiness("A", "idle");
-    let seen: BTreeMap<&str, &str> = PROBES
-        .iter()
-        .enumerate()
-        .map(|(number, probe)| (*probe, observe(&fleet, number, probe)))
-        .collect();
-    fleet.env.run(["down"]).expect(0);
-
-    let key = format!(
-        "| {} | {approval} | {filesystem} | {} |",
-        agent.harness(),
-        if isolated { "on" } else { "off" }
-    );
-    let mut row = key.clone();
-    for probe in PROBES {
-        write!(row, " {} |", seen[probe]).expect("text");
-    }
-    let exact = config["roles"][0]["permissions"]["exact"] == true;
-    let wrong = contradictions(&config, approval, filesystem, &seen);
-    row.push_str(if exact { " exact |" } else { " not exact |" });
-    if std::env::var_os("OURS_FLEET_MEASURE").is_some() {
-        println!("{row}");
+    let cell = Cell { agent, approval, filesystem, isolated };
+    let (claimed, seen) = cell.run();
+    let row = cell.row(&claimed, &seen);
+    if let Some(file) = std::env::var_os("OURS_FLEET_MEASURE").filter(|file| !file.is_empty()) {
+        let file = OpenOptions::new().append(true).create(true).open(file);
+        file.expect("a file").write_all(format!("{row}\n").as_bytes()).expect("written");
     } else {
-        let recorded = TABLE.lines().find(|line| line.starts_with(&key)).unwrap_or("no such row");
-        assert_eq!(recorded, row, "docs/unattended-matrix.md says otherwise");
+        assert_eq!(recorded(cell), row, "docs/unattended-matrix.md says otherwise");
     }
-    assert_eq!(wrong, Vec::<String>::new(), "{row}\n{}", config["roles"][0]["permissions"]);
+    assert_eq!(cell.contradictions(&claimed, &seen), Vec::<String>::new(), "{row}\n{claimed}");
+}
+
+/// Root is bound by nothing but the isolation, and then it works as anybody.
+#[rstest]
+fn as_root_an_isolated_agent_does_what_the_matrix_says(
+    #[values(Agent::Claude, Agent::Codex)] agent: Agent,
+) {
+    needs!("tmux", "bwrap", "socat");
+    needs_agent!(agent);
+    let cell = Cell { agent, approval: "allow", filesystem: "unrestricted", isolated: true };
+    let (claimed, seen) = cell.run();
+    assert_eq!(recorded(cell), cell.row(&claimed, &seen));
+    assert_eq!(cell.contradictions(&claimed, &seen), Vec::<String>::new(), "{claimed}");
+}
+
+#[test]
+fn as_root_claude_without_bounds_and_without_isolation_is_refused() {
+    needs!("tmux");
+    needs_agent!(Agent::Claude);
+    let cell = Cell {
+        agent: Agent::Claude,
+        approval: "allow",
+        filesystem: "unrestricted",
+        isolated: false,
+    };
+    let fleet = cell.fleet();
+    let refused = fleet.env.run(["up"]).expect(1).all();
+    let why = "refuses `bypassPermissions` as root without isolation: isolate the role";
+    assert!(refused.contains(why), "{refused}");
+    assert_eq!(fleet.provider.log().len(), 0);
+    fleet.env.expect_no_process();
 }

@@ -3,5 +3,7 @@
 
 mod agents;
 mod kill;
+mod matrix;
+mod newer;
 mod provider;
 mod unattended;

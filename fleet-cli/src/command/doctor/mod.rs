@@ -9,6 +9,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use fleet_adapters::runner::native_sandbox::NativeSandboxes;
+use fleet_adapters::runner::version::HarnessVersions;
 use fleet_core::config::Fleet;
 use fleet_core::diagnostic::{Diagnostic, Severity};
 use serde_json::{Value, json};
@@ -135,13 +136,19 @@ pub async fn run(app: &App, args: &args::Doctor) -> Result<ExitStatus, CliError>
         limited("tmux", host::tmux(app)),
         limited("isolation: bubblewrap", host::bubblewrap(app, isolated)),
         async {
-            let native = match fleet {
-                Some(fleet) => NativeSandboxes::of_fleet(&app.runtime, fleet, false).await,
-                None => NativeSandboxes::assumed(),
+            let (native, versions) = match fleet {
+                Some(fleet) => tokio::join!(
+                    NativeSandboxes::of_fleet(&app.runtime, fleet, false),
+                    HarnessVersions::of_roles(&app.runtime, fleet.roles.values()),
+                ),
+                None => (NativeSandboxes::assumed(), HarnessVersions::default()),
             };
             let harness_checks = harness::checks(app, fleet, &harnesses, &native).await;
             let role_checks = match fleet {
-                Some(fleet) => roles::checks(app, fleet, &Resolver::new(app, fleet, native)).await,
+                Some(fleet) => {
+                    let resolver = Resolver::new(app, fleet, native, versions);
+                    roles::checks(app, fleet, &resolver).await
+                }
                 None => Vec::new(),
             };
             (harness_checks, role_checks)
