@@ -111,14 +111,12 @@ table=docs/unattended-matrix.md
 wanted=$(printf '%s' "$measured" | sed 's/claude/claude-code/; s/^ //; s/ /|/g')
 # Order: program, approval and filesystem from narrow to wide, isolation off before on.
 ordered() {
-    sed -e 's/| ask |/| 1ask |/; s/| auto |/| 2auto |/; s/| allow |/| 3allow |/' \
-        -e 's/| read-only |/| 1read-only |/; s/| workspace |/| 2workspace |/; s/| unrestricted |/| 3unrestricted |/' \
-        | LC_ALL=C sort -t '|' -k 2,4 -k 5,5 \
-        | awk -F '|' -v OFS='|' '{ sub(/[123]/, "", $3); sub(/[123]/, "", $4); print }'
+    awk -F ' *[|] *' '{
+        print $2, index("ask auto allow", $3), index("read-only workspace unrestricted", $4), $5 "\t" $0
+    }' | LC_ALL=C sort -k 1,1 -k 2,2n -k 3,3n -k 4,4 | cut -f 2-
 }
 grep -E "^\\| ($wanted) \\|" "$table" | ordered > "$scratch/before" || true
 ordered < "$scratch/rows" > "$scratch/after"
-# "off" sorts before "on" by its letters.
 differs=0
 diff -U 0 "$scratch/before" "$scratch/after" | grep -E '^[-+]\|' > "$scratch/differences" || true
 if [ -s "$scratch/differences" ]; then

@@ -211,6 +211,15 @@ else
     reports+=("$target_dir/nextest/kept/user.xml")
 fi
 
+heading 'the newest agent programs (what differs is printed, and fails nothing)'
+if [ "${#harness_variables[@]}" -eq 0 ]; then
+    say 'skipped: the agent programs can not be had here'
+else
+    status=0
+    scripts/qualify.sh --newest || status=$?
+    [ "$status" -eq 0 ] || say "info: the newest versions differ, or could not be measured (exit code $status)"
+fi
+
 heading 'how many tests were executed'
 scripts/count-tests --junit "${reports[0]}" --section "$section" | tee "$scratch/counts"
 if [ "${#reports[@]}" -gt 1 ]; then

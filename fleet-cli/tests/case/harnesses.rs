@@ -107,14 +107,14 @@ fn a_newer_program_is_not_passed_off_as_qualified() {
     for part in ["99.0.0 is not qualified", "this version of Codex was not measured"] {
         assert!(text.contains(part), "{part} in {text}");
     }
+    // Nothing was written for it: no home of a harness, no state.
+    assert!(!env.path(".ours-fleet").exists() && !env.path(".claude").exists());
     let report = doctor(&env);
     for name in ["claude-code: version", "codex: version", "permissions: A", "permissions: B"] {
         let row = check(&report, name);
         assert_eq!(row["level"], "warn", "{row}");
         assert!(row["detail"].as_str().is_some_and(|it| it.contains("not qualified")), "{row}");
     }
-    // Nothing was written for it: no home of a harness, no state.
-    assert!(!env.path(".ours-fleet").exists() && !env.path(".claude").exists());
 
     let pinned = crate::support::harnesses::pinned;
     let env = programs(
