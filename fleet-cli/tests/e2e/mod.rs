@@ -6,4 +6,5 @@ mod kill;
 mod matrix;
 mod newer;
 mod provider;
+mod send;
 mod unattended;

@@ -9,7 +9,7 @@ mod provider;
 pub(crate) use environment::TestEnvironment;
 pub(crate) use harnesses::needs_harness;
 pub(crate) use process::wait_for;
-pub(crate) use provider::{Outage, Provider, Reply};
+pub(crate) use provider::{Outage, Provider, Reply, said};
 
 /// Skips the test unless these programs are on `PATH`.
 macro_rules! needs {

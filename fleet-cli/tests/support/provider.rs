@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 
 use super::wait_for;
+use crate::scripted_provider::anthropic;
 use crate::scripted_provider::http::{read_body, read_headers};
 use crate::scripted_provider::outage::Kind;
 use crate::scripted_provider::record::Entry;
@@ -70,6 +71,24 @@ impl Outage {
         value["seconds"] = json!(self.seconds);
         value
     }
+}
+
+/// Each text of the user in the whole conversation that a request holds, oldest first, without what
+/// the harness adds.
+pub(crate) fn said(entry: &Entry) -> Vec<String> {
+    let list = |name: &str| entry.body[name].as_array().cloned().unwrap_or_default();
+    let messages = [list("messages"), list("input")].concat();
+    let mut said = Vec::new();
+    for message in messages.iter().filter(|message| message["role"] == "user") {
+        let blocks = match &message["content"] {
+            Value::Array(blocks) => blocks.clone(),
+            text => vec![json!({ "text": text })],
+        };
+        let texts = blocks.iter().filter_map(|block| block["text"].as_str());
+        said.extend(texts.map(|text| anthropic::said(text).trim().to_owned()));
+    }
+    said.retain(|text| !text.is_empty());
+    said
 }
 
 /// A whole HTTP answer.

@@ -36,7 +36,7 @@ fn text_of(content: &Value) -> String {
 
 /// What the user said, without what the harness reminds the model of: a reminder may repeat an old
 /// prompt. One kind of it holds new words: what was typed while the model worked.
-fn said(text: &str) -> String {
+pub(crate) fn said(text: &str) -> String {
     const OPEN: &str = "<system-reminder>";
     const CLOSE: &str = "</system-reminder>";
     const TYPED_MEANWHILE: &str = "sent a new message while you were working";
