@@ -5,6 +5,7 @@ mod agents;
 mod kill;
 mod matrix;
 mod newer;
+mod outage;
 mod provider;
 mod send;
 mod unattended;

@@ -1,0 +1,109 @@
+//! Outages of the provider with the real programs: the role says so, goes on when the provider is back,
+//! and nothing of ours adds a request.
+
+use std::time::{Duration, Instant};
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::support::agents::{Agent, AgentFleet, AgentRole, needs_agent, say};
+use crate::support::{Outage, needs, said};
+
+/// What goes wrong, and how long a test lets it.
+const SECONDS: u64 = 12;
+/// The programs try again by themselves, fewer times than this in that time; a restart loop, or a
+/// sender of ours that tries again, would ask more often.
+const MOST_REQUESTS: usize = 24;
+/// How long an agent may take afterwards: the programs wait up to half a minute between two tries.
+const PATIENCE: Duration = Duration::from_secs(45);
+
+fn outage(kind: &str) -> Outage {
+    match kind {
+        "overloaded" => Outage::status(529),
+        "rate-limited" => Outage::status(429).retry_after(2),
+        "cut" => Outage::cut(),
+        _ => Outage::refuse(),
+    }
+}
+
+/// Whether the model answered a request whose newest words are these.
+fn answered(fleet: &AgentFleet, text: &str) -> bool {
+    let log = fleet.provider.log();
+    let mut turns = log.iter().filter(|entry| !entry.side && entry.outcome == "answered");
+    turns.any(|entry| said(entry).last().is_some_and(|said| said.contains(text)))
+}
+
+fn agent_error(status: &Value) -> Option<String> {
+    status["status"]["agent"]["error"].as_str().map(str::to_owned)
+}
+
+#[rstest]
+fn an_outage_is_told_and_survived(
+    #[values(Agent::Claude, Agent::Codex)] agent: Agent,
+    #[values("overloaded", "rate-limited", "cut", "refused")] kind: &str,
+) {
+    needs!("tmux", "socat");
+    needs_agent!(agent);
+    let role = AgentRole::new("A", agent, false, json!([say("first-step")]));
+    let fleet = AgentFleet::new(std::slice::from_ref(&role));
+    fleet.up();
+    fleet.wait_step("first-step");
+    fleet.wait_readiness("A", "idle");
+    let (before, pid) = (fleet.env.status("A"), fleet.agent_pid(&role));
+    let asked = fleet.provider.log().len();
+
+    let begun = Instant::now();
+    let seconds = std::env::var("OUTAGE_SECONDS").ok().and_then(|text| text.parse().ok());
+    let seconds = seconds.unwrap_or(SECONDS);
+    fleet.provider.set_outage(outage(kind).seconds(seconds));
+    fleet.env.run(["send", "A", "said in the outage"]).expect(0);
+    let limit = Duration::from_secs(seconds);
+    let (mut told, mut last) = (None, String::new());
+    while begun.elapsed() < limit {
+        let status = fleet.env.status("A");
+        let agent = &status["status"]["agent"];
+        let now = format!("{} {:?}", agent["readiness"], agent_error(&status));
+        if now != last {
+            eprintln!("{agent_kind} {kind}: {:.1?} {now}", begun.elapsed(), agent_kind = role.agent.harness());
+            last = now;
+        }
+        if let Some(error) = agent_error(&status) {
+            told.get_or_insert((begun.elapsed(), error));
+        }
+        std::thread::sleep(Duration::from_millis(250));
+    }
+    let during = fleet.provider.log().len() - asked;
+    let (after, error) = told.unwrap_or_else(|| {
+        panic!("the role never tells of the outage: {}", fleet.env.run(["peek", "A"]).all())
+    });
+    eprintln!(
+        "{} {kind}: {during} requests in {:?}, told after {after:.1?}: {error}",
+        agent.harness(),
+        begun.elapsed()
+    );
+    assert!(during <= MOST_REQUESTS, "{during} requests");
+
+    // The turn goes on by itself, or it was given up and the next text begins another.
+    let back = Instant::now();
+    while fleet.readiness("A") != "idle" && back.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(250));
+    }
+    let itself = answered(&fleet, "said in the outage");
+    eprintln!("{} {kind}: idle after {:.1?}, by itself: {itself}", agent.harness(), back.elapsed());
+    fleet.env.run(["send", "A", "said afterwards"]).expect(0);
+    fleet.wait_readiness("A", "idle");
+    crate::support::wait_for("the model answers again", || {
+        answered(&fleet, "said afterwards").then_some(())
+    });
+    fleet.wait_readiness("A", "idle");
+    let after = fleet.env.status("A");
+    assert_eq!(agent_error(&after), None, "it is over: {after}");
+    for part in ["attempt", "failures", "abruptTerminations", "launchId"] {
+        assert_eq!(before["status"][part], after["status"][part], "{part}");
+    }
+    assert_eq!(fleet.agent_pid(&role), pid, "the same process");
+    let logs = fleet.env.run(["logs", "A"]).expect(0);
+    eprintln!("{}", logs.stdout);
+    fleet.env.run(["down"]).expect(0);
+    fleet.env.expect_no_process();
+}
