@@ -1,19 +1,21 @@
 //! What can be told of the agent in a console: looks at screen, title and session record, judged by
-//! the harness's driver (02 §7.3). Nobody looks unless asked, starting, delivering, or told by the
-//! kernel that a record changed; an idle runner sleeps.
+//! the harness's driver (02 §7.3), completed by what the program's hook told. Nobody looks unless
+//! asked, starting, delivering, or told by the kernel or the hook that something changed; an idle
+//! runner sleeps.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
+use fleet_core::harness::hooks::HookSeen;
 use fleet_core::harness::screen::{
-    AgentState, Composer, Evidence, EvidenceSource, SessionRecord, Sight, TerminalDriver,
+    AgentState, Composer, Evidence, EvidenceSource, Readiness, SessionRecord, Sight, TerminalDriver,
 };
-use fleet_core::id::SessionId;
+use fleet_core::id::{SessionId, Timestamp};
 use fleet_core::port::{
-    Clock, ConsoleView, Descendant, DirectoryWatches, EntryKind, ProcessIdentity, ProcessTable,
-    StateStore, Tmux, TmuxError,
+    Clock, ConsoleView, Descendant, DirectoryWatch, DirectoryWatches, EntryKind, ProcessIdentity,
+    ProcessTable, StateStore, Tmux, TmuxError,
 };
 use fleet_core::status::AgentStatus;
 use tokio::sync::watch;
@@ -54,6 +56,9 @@ pub struct Observer {
     clock: Arc<dyn Clock>,
     driver: Arc<dyn TerminalDriver>,
     records: Option<Records>,
+    hooks: Option<watch::Receiver<Option<HookSeen>>>,
+    /// When a look last saw anything certain, in milliseconds; 0 if none did.
+    known: AtomicU64,
     following: AtomicBool,
     news: watch::Sender<News>,
 }
@@ -66,13 +71,21 @@ impl Observer {
         driver: Arc<dyn TerminalDriver>,
     ) -> Self {
         let news = watch::Sender::default();
-        Self { tmux, clock, driver, records: None, following: AtomicBool::new(false), news }
+        let (following, known) = (AtomicBool::new(false), AtomicU64::new(0));
+        Self { tmux, clock, driver, records: None, hooks: None, known, following, news }
     }
 
     /// With the session records of the processes below a launcher.
     #[must_use]
     pub(super) fn with_records(mut self, records: Records) -> Self {
         self.records = Some(records);
+        self
+    }
+
+    /// With what the program's hook tells.
+    #[must_use]
+    pub fn with_hooks(mut self, hooks: watch::Receiver<Option<HookSeen>>) -> Self {
+        self.hooks = Some(hooks);
         self
     }
 
@@ -110,7 +123,7 @@ impl Observer {
         let record = self.records.as_ref().and_then(Records::current);
         let title = Some(view.title.as_str()).filter(|title| !title.is_empty());
         let evidence = Evidence { screen: &view.screen, title, record: record.as_ref() };
-        let state = self.driver.state(&evidence);
+        let state = self.with_hook(self.driver.state(&evidence));
         let composer = self.driver.composer(&view.screen);
         if self.driver.sight() > Sight::Nothing {
             self.tell(&state);
@@ -128,23 +141,42 @@ impl Observer {
         self.news.send_if_modified(|news| news.session.replace(id.clone()) != Some(id));
     }
 
-    /// Looks again whenever a session record changes; returns when that cannot be told any more, at
-    /// once for a program that keeps none.
+    /// Looks again whenever a session record changes or the hook tells something; returns when
+    /// neither can be told any more, at once for a program that has neither.
     ///
     /// # Cancel safety
     /// Reads only.
     pub(super) async fn follow(&self, watches: &dyn DirectoryWatches) {
-        let Some(records) = &self.records else { return };
-        let Ok(mut watch) = watches.watch(&records.directory) else { return };
-        self.following.store(true, Ordering::Relaxed);
-        // What changed before the watch began.
-        drop(self.look().await);
-        while watch.changed().await.is_ok() {
-            self.clock.sleep(COALESCE).await;
+        let records = self.records.as_ref();
+        let mut records = records.and_then(|records| watches.watch(&records.directory).ok());
+        let mut hooks = self.hooks.clone();
+        while records.is_some() || hooks.is_some() {
+            self.following.store(records.is_some(), Ordering::Relaxed);
+            // At first for what changed before the watch began.
             drop(self.look().await);
+            tokio::select! {
+                watching = record_changed(records.as_mut()) => if !watching { records = None },
+                listening = hook_told(hooks.as_mut()) => if !listening { hooks = None },
+            }
+            self.clock.sleep(COALESCE).await;
         }
         self.following.store(false, Ordering::Relaxed);
         drop(self.look().await);
+    }
+
+    fn with_hook(&self, state: AgentState) -> AgentState {
+        let known = match self.known.load(Ordering::Relaxed) {
+            0 => None,
+            at => Some(Timestamp::from_millis(at)),
+        };
+        if state.readiness != Readiness::Unknown {
+            self.known.store(self.clock.now().as_millis(), Ordering::Relaxed);
+        }
+        let told = self.hooks.as_ref().and_then(|hooks| hooks.borrow().clone());
+        match told {
+            Some(told) => told.complete(state, known),
+            None => state,
+        }
     }
 
     fn tell(&self, state: &AgentState) {
@@ -164,6 +196,22 @@ impl Observer {
             news.agent = Some(AgentStatus { state: state.clone(), since, at: now, followed });
             true
         });
+    }
+}
+
+/// Waits for a change of a session record; `false` if that cannot be told any more.
+async fn record_changed(watch: Option<&mut Box<dyn DirectoryWatch>>) -> bool {
+    match watch {
+        Some(watch) => watch.changed().await.is_ok(),
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for the next event of the hook; `false` if none can come any more.
+async fn hook_told(hooks: Option<&mut watch::Receiver<Option<HookSeen>>>) -> bool {
+    match hooks {
+        Some(hooks) => hooks.changed().await.is_ok(),
+        None => std::future::pending().await,
     }
 }
 

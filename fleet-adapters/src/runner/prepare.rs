@@ -59,6 +59,8 @@ pub struct Prepared {
     pub(super) finder: Option<SessionFinder>,
     /// What is done with a question that nobody is there to answer.
     pub unattended: Unattended,
+    /// Whether the launch ships fleet's hook.
+    pub hooked: bool,
     /// The isolation in force.
     pub isolation: IsolationStatus,
     /// The working directory.
@@ -430,6 +432,7 @@ impl Attempt<'_> {
             records: self.harness.session_records().map(|directory| home.join(directory)),
             finder,
             unattended: self.role.permissions.unattended,
+            hooked: assessment.hooked,
             isolation: IsolationStatus { backend, degraded: outer.degraded.clone() },
             cwd: assessment.dirs.cwd,
             harness: harness_status(self.harness, self.version.as_deref()),

@@ -80,6 +80,18 @@ pub async fn run(
     Ok(())
 }
 
+/// What the log holds of errors that the agent showed. An agent chooses when it shows one: two lines a
+/// minute at most, or it could push out of the log what happened before.
+#[derive(Debug, Default)]
+struct ErrorLogged {
+    at: Option<Timestamp>,
+    /// Whether the log does not say yet that it is over.
+    open: bool,
+}
+
+/// Milliseconds from one logged error of the agent to the next.
+const ERROR_LOG_PAUSE: u64 = 60_000;
+
 struct Runner {
     runtime: Runtime,
     role: RoleName,
@@ -95,6 +107,7 @@ struct Runner {
     typing: Arc<Mutex<Option<Left>>>,
     news: watch::Receiver<News>,
     hooks: Arc<HookDesk>,
+    error_logged: ErrorLogged,
     _server: Server,
     _hook_server: Option<Server>,
     _lock: Box<dyn StoreLock>,
@@ -242,7 +255,7 @@ impl Runner {
             return Ok(());
         }
         self.hooks.launch(prepared.unattended);
-        let attempt = attempt::open(&self.runtime, &self.role, &prepared).await?;
+        let attempt = attempt::open(&self.runtime, &self.role, &prepared, &self.hooks).await?;
         self.log.info(&format!(
             "launched: mode {}, launcher pid {}, cwd {}, isolation {}",
             prepared.mode.as_str(),
@@ -321,10 +334,31 @@ impl Runner {
             }
             self.status.detail = detail;
         }
+        self.log_error(news.agent.as_ref());
         self.status.agent = news.agent;
         self.status.at = self.runtime.ports.clock.now();
         self.publish();
         (starting && news.ready).then_some(Event::Ready)
+    }
+
+    /// Logs that the agent shows an error, and that it went, but not again and again: a program that
+    /// counts down to its next try shows another text each second.
+    fn log_error(&mut self, agent: Option<&AgentStatus>) {
+        let error = |agent: &AgentStatus| agent.state.error.clone();
+        let (before, now) = (self.status.agent.as_ref().and_then(error), agent.and_then(error));
+        let at = self.runtime.ports.clock.now();
+        let logged = &mut self.error_logged;
+        let recent = logged.at.is_some_and(|last| at.since(last) < ERROR_LOG_PAUSE);
+        match now {
+            Some(error) if before.as_ref() != Some(&error) && !recent => {
+                self.log.warn(&format!("the agent shows an error: {error}"));
+                *logged = ErrorLogged { at: Some(at), open: true };
+            }
+            None if before.is_some() && std::mem::take(&mut logged.open) => {
+                self.log.info("the agent shows no error any more");
+            }
+            _ => {}
+        }
     }
 
     fn stop_kind(&self) -> StopKind {

@@ -64,7 +64,11 @@ fn an_outage_is_told_and_survived(
         let agent = &status["status"]["agent"];
         let now = format!("{} {:?}", agent["readiness"], agent_error(&status));
         if now != last {
-            eprintln!("{agent_kind} {kind}: {:.1?} {now}", begun.elapsed(), agent_kind = role.agent.harness());
+            eprintln!(
+                "{agent_kind} {kind}: {:.1?} {now}",
+                begun.elapsed(),
+                agent_kind = role.agent.harness()
+            );
             last = now;
         }
         if let Some(error) = agent_error(&status) {

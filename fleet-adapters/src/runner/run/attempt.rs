@@ -16,6 +16,7 @@ use fleet_core::port::{
 use crate::runner::Runtime;
 use crate::runner::agent::{Observer, Records, Seen};
 use crate::runner::control::Failure;
+use crate::runner::hook::HookDesk;
 use crate::runner::prepare::Prepared;
 use crate::runner::protocol::{Delivered, FailureKind, Receipt, RefusalReason};
 use crate::runner::sessions::SessionFinder;
@@ -67,6 +68,7 @@ pub(super) async fn open(
     runtime: &Runtime,
     role: &RoleName,
     prepared: &Prepared,
+    hooks: &HookDesk,
 ) -> Result<Attempt, String> {
     let console = runtime.console(role);
     if let Some(dir) = console.address().socket.parent() {
@@ -85,7 +87,7 @@ pub(super) async fn open(
         Err(error) => return Err(chain(&error)),
     };
     let trees = runtime.trees(role);
-    let observer = Arc::new(observer(runtime, console, prepared, &launcher));
+    let observer = Arc::new(observer(runtime, console, prepared, &launcher, hooks));
     let finder = prepared.finder.clone().map(Arc::new);
     let watcher = tokio::spawn(watch(
         runtime.clone(),
@@ -143,9 +145,11 @@ fn observer(
     console: Arc<dyn Tmux>,
     prepared: &Prepared,
     launcher: &ProcessIdentity,
+    hooks: &HookDesk,
 ) -> Observer {
     let ports = &runtime.ports;
     let observer = Observer::new(console, ports.clock.clone(), prepared.driver.clone());
+    let observer = if prepared.hooked { observer.with_hooks(hooks.subscribe()) } else { observer };
     match &prepared.records {
         None => observer,
         Some(directory) => observer.with_records(Records {
@@ -159,7 +163,7 @@ fn observer(
 }
 
 /// Says when the program is up: the launcher reported that it really started, and its console shows
-/// that it takes input or works, where that can be told. Then follows its session record.
+/// that it takes input or works, where that can be told. Then follows its session record and its hook.
 async fn watch(
     runtime: Runtime,
     observer: Arc<Observer>,

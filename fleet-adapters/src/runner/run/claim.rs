@@ -11,7 +11,7 @@ use fleet_core::status::{ConsoleStatus, FailureStatus, RoleState, RunnerStatus, 
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
-use super::{RunError, Runner};
+use super::{ErrorLogged, RunError, Runner};
 use crate::runner::Runtime;
 use crate::runner::agent::News;
 use crate::runner::control::{self, Incoming, Server};
@@ -75,6 +75,7 @@ impl Runner {
             typing: Arc::default(),
             news: watch::channel(News::default()).1,
             hooks,
+            error_logged: ErrorLogged::default(),
             _server: server,
             _hook_server: hook_server,
             _lock: lock,

@@ -105,6 +105,15 @@ impl<'a> Bottom<'a> {
     }
 }
 
+/// Whether the program may put another character in place of this one: it composes what is pasted
+/// (normalization form C). Marks that compose with letters of Latin, Greek and Cyrillic, the pieces of
+/// Hangul, signs that are another letter. Of other scripts nearly everything is composed already;
+/// what is changed all the same is not seen in the composer, so no Enter follows.
+fn recomposed(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36f}' | '\u{1100}'..='\u{11ff}' | '\u{212a}' | '\u{212b}')
+        || matches!(c, '\u{2126}' | '\u{f900}'..='\u{faff}')
+}
+
 fn is_rule(row: &str) -> bool {
     row.starts_with('─') && row.chars().all(|c| c == '─') && row.chars().count() >= RULE
 }
@@ -226,6 +235,9 @@ impl TerminalDriver for ClaudeDriver {
         }
         if text.contains('\t') {
             return Err("a tab would arrive as four spaces");
+        }
+        if text.chars().any(recomposed) {
+            return Err("a letter with an accent of its own would arrive as another character");
         }
         // After a backslash Enter is a newline.
         Ok(if text.ends_with('\\') { format!("{text} ") } else { text.to_owned() })

@@ -135,4 +135,20 @@ impl HookSeen {
             HookEvent::SessionStart | HookEvent::SessionEnd => None,
         }
     }
+
+    /// What a look saw, completed by this event. A look that saw anything certain counts for more: it
+    /// is newer. Where it saw nothing, the event counts unless something certain was seen after it,
+    /// at `known`. What a failed turn failed with is added to a look that saw the turn's end and no
+    /// words for it.
+    #[must_use]
+    pub fn complete(&self, seen: AgentState, known: Option<Timestamp>) -> AgentState {
+        let Some(told) = self.state() else { return seen };
+        match seen.readiness {
+            Readiness::Unknown if known.is_none_or(|known| known <= self.at) => told,
+            Readiness::Idle if seen.error.is_none() && self.event == HookEvent::StopFailure => {
+                AgentState { error: told.error, ..seen }
+            }
+            _ => seen,
+        }
+    }
 }
