@@ -67,6 +67,14 @@ fn expect_sent(fleet: &AgentFleet, options: &[&str], text: &str, receipt: &str) 
     assert_eq!(found, (0, receipt.to_owned()), "{text:?}: {}", screen(fleet));
 }
 
+/// A turn that is over at once may not be seen; that the text went is.
+#[track_caller]
+fn expect_gone(fleet: &AgentFleet, options: &[&str], text: &str) {
+    let (code, receipt) = send(fleet, options, text);
+    let sent = ["submitted", "turn-started"].contains(&receipt.as_str());
+    assert!(code == 0 && sent, "{text:?}: {code} {receipt}: {}", screen(fleet));
+}
+
 /// Everything that the model was told by its user, as the newest request holds it.
 fn told(fleet: &AgentFleet) -> Vec<String> {
     let log = fleet.provider.log();
@@ -150,24 +158,25 @@ const COMMANDS: [&str; 5] =
 fn an_idle_agent_is_told_each_text_unchanged(#[values(Agent::Claude, Agent::Codex)] agent: Agent) {
     needs_built!(agent);
     let fleet = idle(agent);
-    let plain = fleet.env.run(["send", "A", "the first one"]).expect(0);
+    let first = r#"@@[{"say":"slow","sleep":2}] the first one"#;
+    let plain = fleet.env.run(["send", "A", first]).expect(0);
     assert_eq!((plain.stdout.as_str(), plain.stderr.as_str()), ("turn-started\n", ""));
-    expect_told(&fleet, "the first one");
+    expect_told(&fleet, first);
     for text in texts() {
         fleet.wait_readiness("A", "idle");
-        expect_sent(&fleet, &[], &text, "turn-started");
+        expect_gone(&fleet, &[], &text);
     }
     for text in COMMANDS {
         fleet.wait_readiness("A", "idle");
         match agent {
             Agent::Claude => expect_refused(&fleet, &[], text, 1, "bad-text"),
-            Agent::Codex => expect_sent(&fleet, &[], text, "turn-started"),
+            Agent::Codex => expect_gone(&fleet, &[], text),
         }
     }
     fleet.wait_readiness("A", "idle");
-    expect_sent(&fleet, &[], "the last one", "turn-started");
+    expect_gone(&fleet, &[], "the last one");
     expect_told(&fleet, "the last one");
-    let mut wanted = vec!["the first one".to_owned()];
+    let mut wanted = vec![first.to_owned()];
     wanted.extend(texts());
     if agent == Agent::Codex {
         wanted.extend(COMMANDS.map(|text| text.trim().to_owned()));
@@ -228,11 +237,11 @@ fn a_turn_is_interrupted_where_that_is_asked_for(
     expect_sent(&fleet, &[], held, "turn-started");
     fleet.wait_step("held");
     fleet.wait_readiness("A", "busy");
-    expect_sent(&fleet, &["--interrupt"], "@@[{\"say\":\"done\"}] stop that", "turn-started");
+    expect_gone(&fleet, &["--interrupt"], "@@[{\"say\":\"done\"}] stop that");
     expect_told(&fleet, "@@[{\"say\":\"done\"}] stop that");
     fleet.wait_readiness("A", "idle");
     // One that runs no turn is just told.
-    expect_sent(&fleet, &["--interrupt"], "and go on", "turn-started");
+    expect_gone(&fleet, &["--interrupt"], "and go on");
     expect_told(&fleet, "and go on");
     down(&fleet);
 }
@@ -275,7 +284,7 @@ fn a_permission_dialog_is_never_answered(#[values(Agent::Claude, Agent::Codex)] 
     // Answered by a person, the agent takes texts again, and those refused are not among them.
     fleet.env.run(["send", "A", "--key", "Escape"]).expect(0);
     fleet.wait_readiness("A", "idle");
-    expect_sent(&fleet, &[], "now it is well", "turn-started");
+    expect_gone(&fleet, &[], "now it is well");
     expect_told(&fleet, "now it is well");
     expect_never_told(&fleet, "a text for the dialog");
     assert!(!fleet.env.path("elsewhere.txt").exists());
@@ -304,7 +313,7 @@ fn a_dialog_that_opens_meanwhile_is_never_answered(
         let home = fleet.env.home().display().to_string();
         let again = json!([question(agent)]).to_string().replace("HOME/", &format!("{home}/"));
         let begun = fleet.provider.log().len();
-        expect_sent(&fleet, &[], &format!("@@{again} round {round}"), "turn-started");
+        expect_gone(&fleet, &[], &format!("@@{again} round {round}"));
         wait_for("the next question", || (fleet.provider.log().len() > begun).then_some(()));
         fleet.wait_readiness("A", "busy");
     }
@@ -316,6 +325,57 @@ fn a_dialog_that_opens_meanwhile_is_never_answered(
         }
     }
     down(&fleet);
+}
+
+/// At a start dialog a role stays `starting`, `up` and `status` say why, and nothing is typed. A project
+/// of somebody's that brings hooks makes Codex ask about them.
+#[test]
+fn a_start_dialog_of_codex_is_named_and_left_alone() {
+    needs_built!(Agent::Codex);
+    let fleet = AgentFleet::new(&[AgentRole::new("A", Agent::Codex, false, json!([say("done")]))]);
+    fleet.git_init("work");
+    let hook = json!({ "type": "command", "command": "touch ran-by-a-hook" });
+    let hooks = json!({ "hooks": { "SessionStart": [{ "hooks": [hook] }] } });
+    fleet.env.write("work/.codex/hooks.json", &hooks.to_string());
+    start_dialog(&fleet, "hooks", "Hooks need review");
+    assert!(!fleet.env.path("work/ran-by-a-hook").exists());
+    down(&fleet);
+}
+
+/// The same for a program that is started as a `command`: nobody accepted its questions beforehand.
+#[test]
+fn a_start_dialog_of_a_command_is_left_alone() {
+    needs_built!(Agent::Claude);
+    let fleet = AgentFleet::new(&[]);
+    fleet.env.write("config/.claude.json", r#"{ "hasCompletedOnboarding": true }"#);
+    fleet.env.write("work/README", "");
+    let (home, url) = (fleet.env.home().display(), &fleet.provider.url);
+    let yaml = format!(
+        "start_stagger_ms: 0\nroles:\n  A:\n    harness: command\n    cwd: {home}/work\n    env: \
+         {{ CLAUDE_CONFIG_DIR: '{home}/config', ANTHROPIC_BASE_URL: '{url}', ANTHROPIC_AUTH_TOKEN: \
+         scripted }}\n    harness_options: {{ argv: [claude], ready: ['for shortcuts'], modal: \
+         ['Quick safety check'] }}\n"
+    );
+    fleet.env.write("fleet.yaml", &yaml);
+    start_dialog(&fleet, "", "Quick safety check");
+    down(&fleet);
+}
+
+#[track_caller]
+fn start_dialog(fleet: &AgentFleet, name: &str, text: &str) {
+    let mut command = fleet.env.command();
+    let mut up = command.arg("up").spawn().expect("the binary runs");
+    wait_for("the start dialog", || screen(fleet).contains(text).then_some(()));
+    wait_for("the role says so", || (fleet.readiness("A") == "dialog").then_some(()));
+    let status = fleet.env.status("A");
+    assert_eq!(status["status"]["state"], "starting", "{status}");
+    let detail = status["status"]["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains("start dialog") && detail.contains(name), "{status}");
+    expect_refused(fleet, &["--timeout", "1"], "1", 3, "modal");
+    assert!(screen(fleet).contains(text), "it is still open");
+    assert_eq!(fleet.provider.log().len(), 0);
+    drop(up.kill());
+    drop(up.wait());
 }
 
 #[rstest]
@@ -332,7 +392,7 @@ fn the_draft_of_a_person_is_left_alone(#[values(Agent::Claude, Agent::Codex)] ag
     tmux(&fleet, &["send-keys", "Enter"]);
     expect_told(&fleet, draft);
     fleet.wait_readiness("A", "idle");
-    expect_sent(&fleet, &[], "after the draft", "turn-started");
+    expect_gone(&fleet, &[], "after the draft");
     expect_told(&fleet, "after the draft");
     expect_never_told(&fleet, "behind the draft");
     down(&fleet);
@@ -345,7 +405,7 @@ fn a_console_somebody_reads_back_in_takes_texts(
     needs_built!(agent);
     let fleet = idle(agent);
     tmux(&fleet, &["copy-mode"]);
-    expect_sent(&fleet, &[], "through the copy mode", "turn-started");
+    expect_gone(&fleet, &[], "through the copy mode");
     expect_told(&fleet, "through the copy mode");
     down(&fleet);
 }

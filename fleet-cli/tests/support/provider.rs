@@ -85,10 +85,20 @@ pub(crate) fn said(entry: &Entry) -> Vec<String> {
             text => vec![json!({ "text": text })],
         };
         let texts = blocks.iter().filter_map(|block| block["text"].as_str());
-        said.extend(texts.map(|text| anthropic::said(text).trim().to_owned()));
+        said.extend(texts.map(|text| unwrapped(anthropic::said(text).trim()).to_owned()));
     }
     said.retain(|text| !text.is_empty());
     said
+}
+
+/// A long paste without the marks that Claude Code puts around it.
+fn unwrapped(text: &str) -> &str {
+    let (Some((first, rest)), Some((_, last))) = (text.split_once('\n'), text.rsplit_once('\n'))
+    else {
+        return text;
+    };
+    let wrapped = first.starts_with("<pasted_content ") && last.starts_with("</pasted_content");
+    rest.strip_suffix(last).filter(|_| wrapped).map_or(text, str::trim_end)
 }
 
 /// A whole HTTP answer.

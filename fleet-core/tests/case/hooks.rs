@@ -7,7 +7,7 @@ use fleet_core::harness::hooks::{
     Attendance, CLAUDE_EVENTS, CODEX_EVENTS, Decision, DenyReason, HookCommand, HookEvent,
     HookInput, HookSeen, HookUse, MAX_INPUT, decide, deny_output, unattended_note,
 };
-use fleet_core::harness::screen::{EvidenceSource, Readiness};
+use fleet_core::harness::screen::{AgentState, EvidenceSource, Readiness};
 use fleet_core::id::Timestamp;
 use fleet_core::permissions::{Outer, Unattended};
 use rstest::rstest;
@@ -204,4 +204,33 @@ fn events_show_a_state_as_a_hint() {
     };
     assert_eq!(notification("permission_prompt"), Some(Readiness::Waiting));
     assert_eq!(notification("auth_success"), None);
+}
+
+#[test]
+fn an_event_completes_a_look_and_never_wins_over_a_later_one() {
+    let at = Timestamp::from_millis;
+    let event = |event, words: Value| {
+        let input = HookInput::parse(words.to_string().as_bytes());
+        HookSeen { event, at: at(50), input, asked: false }
+    };
+    let state = |readiness| AgentState::new(readiness, EvidenceSource::Screen);
+    let begun = event(HookEvent::UserPromptSubmit, json!({}));
+    for readiness in [Readiness::Starting, Readiness::Idle, Readiness::Waiting, Readiness::Dialog] {
+        assert_eq!(begun.complete(state(readiness), None), state(readiness));
+    }
+    for (known, expected) in [
+        (None, Readiness::Busy),
+        (Some(at(49)), Readiness::Busy),
+        (Some(at(50)), Readiness::Busy),
+        (Some(at(51)), Readiness::Unknown),
+    ] {
+        let found = begun.complete(state(Readiness::Unknown), known);
+        assert_eq!(found.readiness, expected, "{known:?}");
+    }
+    let failed = event(HookEvent::StopFailure, json!({ "error": "overloaded" }));
+    let error = |seen| failed.complete(seen, Some(at(99))).error;
+    assert_eq!(error(state(Readiness::Idle)).as_deref(), Some("overloaded"));
+    assert_eq!(error(state(Readiness::Busy)), None, "another turn runs");
+    let shown = AgentState { error: Some("shown".to_owned()), ..state(Readiness::Idle) };
+    assert_eq!(error(shown).as_deref(), Some("shown"));
 }

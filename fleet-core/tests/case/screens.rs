@@ -301,12 +301,15 @@ fn unknown() -> AgentState {
 
 #[test]
 fn text_that_enter_would_not_send_is_changed_or_refused() {
-    for text in ["!touch x", " !touch x", "/exit", "\n /exit", "a\tb"] {
+    for text in ["!touch x", " !touch x", "/exit", "\n /exit", "a\tb", "cafe\u{301}", "5 \u{212b}"]
+    {
         assert!(ClaudeDriver.as_typed(text).is_err(), "{text}");
     }
     for (driver, text, typed) in [
         (&ClaudeDriver as &dyn TerminalDriver, "see /etc, now!", "see /etc, now!"),
         (&ClaudeDriver, "ends with \\", "ends with \\ "),
+        (&ClaudeDriver, "café हिन्दी 한국어", "café हिन्दी 한국어"),
+        (&CodexDriver, "cafe\u{301}", "cafe\u{301}"),
         (&CodexDriver, "!touch x", " !touch x"),
         (&CodexDriver, "/exit", " /exit"),
         (&CodexDriver, "look at @no", "look at @no "),
