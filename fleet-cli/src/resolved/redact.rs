@@ -1,34 +1,23 @@
 use fleet_core::redact::{MARKER, is_secret_key};
 use serde_json::{Map, Value};
 
-/// Hides what may be secret in options (01 §1.18): every value below `mcp_servers.*.env` and
-/// `.headers`, values whose key says so at any depth, user names and passwords in URLs, and values
-/// of `key=value` words and URL queries whose key says so.
+/// Hides what may be secret in options (01 §1.18): every value below a key that holds an environment
+/// or headers, values whose key says so at any depth, user names and passwords in URLs, and values of
+/// `key=value` words and URL queries whose key says so. A key may be a dotted path, as Codex has them.
 pub fn redacted(options: &Map<String, Value>) -> Value {
     let mut shown = Map::new();
     for (key, value) in options {
-        let value = match (key.as_str(), value) {
-            ("mcp_servers", Value::Object(servers)) => Value::Object(
-                servers.iter().map(|(name, server)| (name.clone(), mcp_server(server))).collect(),
-            ),
-            _ => keyed(key, value),
-        };
-        shown.insert(key.clone(), value);
+        shown.insert(key.clone(), keyed(key, value));
     }
     Value::Object(shown)
 }
 
-fn mcp_server(server: &Value) -> Value {
-    let Value::Object(fields) = server else { return plain(server) };
-    let hide = |key: &str, value: &Value| match key {
-        "env" | "headers" => hidden(value),
-        _ => keyed(key, value),
-    };
-    Value::Object(fields.iter().map(|(key, value)| (key.clone(), hide(key, value))).collect())
-}
+/// Keys below which every value is hidden: environments, headers, and `shell_environment_policy.set`.
+const WHOLE: &[&str] = &["env", "headers", "http_headers", "set"];
 
 fn keyed(key: &str, value: &Value) -> Value {
-    if is_secret_key(key) || key == "env" { hidden(value) } else { plain(value) }
+    let whole = || key.split('.').any(|part| WHOLE.contains(&part.trim_matches(['"', '\''])));
+    if is_secret_key(key) || whole() { hidden(value) } else { plain(value) }
 }
 
 /// The shape with every value replaced; names of entries stay.
@@ -114,6 +103,10 @@ mod tests {
             "argv": ["run", "--api-key", "CANARY", "--token=CANARY", "-v",
                 "https://me:CANARY@host/x?token=CANARY&n=1", "A_SECRET=CANARY"],
             "config": { "model": { "auth_token": "CANARY" }, "list": [{ "password": ["CANARY"] }] },
+            "flat": { "mcp_servers.x.env.PLAIN": "CANARY", "mcp_servers.'x'.\"env\"": {"A": "CANARY"},
+                "model_providers.x.http_headers.X": "CANARY",
+                "shell_environment_policy.set.PLAIN": "CANARY", "model_providers.x.name": "shown",
+                "mcp_servers": { "x": { "env": { "A": "CANARY" }, "http_headers": {"A": "CANARY"} } } },
             "mcp_servers": { "x": {
                 "command": "run", "env": { "PLAIN": "CANARY" }, "headers": { "X": "CANARY" } } },
             "model": "large",
@@ -126,6 +119,7 @@ mod tests {
         assert_eq!(shown["argv"][5], "https://<redacted>@host/x?token=<redacted>&n=1");
         assert_eq!(shown["mcp_servers"]["x"]["env"]["PLAIN"], MARKER);
         assert_eq!(shown["mcp_servers"]["x"]["command"], "run");
+        assert_eq!(shown["flat"]["model_providers.x.name"], "shown");
         assert_eq!(shown["model"], "large");
     }
 }

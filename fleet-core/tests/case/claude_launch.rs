@@ -131,7 +131,11 @@ fn every_question_at_the_start_is_answered() {
     it.dirs.aliases.insert("/srv/project".into(), "/data/project".into());
     let launch = it.launch();
     let edits = edits(&launch);
-    assert!(is_set(edits, &["hasCompletedOnboarding"]));
+    for answered in
+        ["hasCompletedOnboarding", "hasSeenAutoDefaultNudge", "hasAcknowledgedCostThreshold"]
+    {
+        assert!(is_set(edits, &[answered]), "{answered}");
+    }
     for dir in [it.dirs.state.as_str(), "/srv/project", "/data/project"] {
         for key in [
             "hasTrustDialogAccepted",

@@ -13,7 +13,7 @@ use fleet_core::path::LexicalPath;
 use fleet_core::permissions::Filesystem;
 use fleet_core::plan::Assessment;
 use fleet_core::port::{CommandSpec, ExecError, ExecOutput, Exit};
-use fleet_core::redact::Redacted;
+use fleet_core::redact::{Redacted, is_secret_key};
 
 use super::{Check, Level};
 use crate::app::App;
@@ -158,8 +158,17 @@ pub(super) fn role_checks(app: &App, role: &Role) -> Vec<Check> {
         let path = LexicalPath::absolute(path.as_str());
         path.is_ok_and(|path| app.probe().resolve(&path).is_ok_and(|seen| seen.object.is_some()))
     };
-    let found = logins(app, role, &**harness).into_iter().filter(exists);
-    checks.extend(found.map(|path| login(role, &path)));
+    let places = logins(app, role, &**harness);
+    let found: Vec<&Utf8PathBuf> = places.iter().filter(|path| exists(path)).collect();
+    match (found.first(), places.first()) {
+        (Some(_), _) if Assessment::wants_isolation(role) => {
+            checks.extend(found.into_iter().map(|path| login(role, path)));
+        }
+        (None, Some(place)) if !names_a_key(role) => {
+            checks.push(no_login(role, &**harness, place));
+        }
+        _ => {}
+    }
     checks
 }
 
@@ -179,13 +188,10 @@ fn network(role: &Role, harness: &dyn Harness) -> Option<Check> {
     })
 }
 
-/// Where the login of the operator would be, if the role shares it read-only.
+/// Where the login of the operator would be, if the role shares it.
 fn logins(app: &App, role: &Role, harness: &dyn Harness) -> Vec<Utf8PathBuf> {
     let shared_home = role.harness_options.expose().get("config_home").is_some();
-    let Some(home) = harness.home().filter(|_| Assessment::wants_isolation(role) && !shared_home)
-    else {
-        return Vec::new();
-    };
+    let Some(home) = harness.home().filter(|_| !shared_home) else { return Vec::new() };
     let world = &app.runtime.world;
     let named = role
         .env
@@ -200,6 +206,28 @@ fn logins(app: &App, role: &Role, harness: &dyn Harness) -> Vec<Utf8PathBuf> {
             parent.join(item.name)
         })
         .collect()
+}
+
+/// Whether the role brings what may be a login of its own: a variable that is called so, or a file.
+fn names_a_key(role: &Role) -> bool {
+    // `…_USE_…`: Claude Code's switches to the cloud providers, which have logins of their own.
+    let key = |name: &str| is_secret_key(name) || name.ends_with("_KEY") || name.contains("_USE_");
+    role.env.keys().chain(&role.env_pass).any(|name| key(name))
+        || role.isolation.as_ref().is_some_and(|block| !block.secrets.is_empty())
+}
+
+fn no_login(role: &Role, harness: &dyn Harness, place: &Utf8Path) -> Check {
+    let detail = format!(
+        "no login was found: {place} does not exist, and the role names no key in `env` or `env_pass`"
+    );
+    let fix = match harness.prerequisite() {
+        Some(needs) => format!("{}; or pass a key by `env_pass`", needs.hint),
+        None => "log in, or pass a key by `env_pass`".to_owned(),
+    };
+    Check::new("login", Level::Warn, detail)
+        .role(role.name.as_str())
+        .named(role.name.as_str())
+        .fix(fix)
 }
 
 fn login(role: &Role, path: &Utf8Path) -> Check {
@@ -270,6 +298,18 @@ mod tests {
         assert!(native_sandbox(Some(&fleet), &stub, &NativeSandbox::Absent).is_none());
         let works = NativeSandbox::Works { program: "bwrap".into() };
         assert_eq!(native_sandbox(None, &stub, &works).expect("a row").level, Level::Pass);
+    }
+
+    #[rstest]
+    #[case("{}", false)]
+    #[case("{env: {EDITOR: vi}}", false)]
+    #[case("{env: {ANTHROPIC_AUTH_TOKEN: x}}", true)]
+    #[case("{env_pass: [MY_PROVIDER_KEY]}", true)]
+    #[case("{env: {CLAUDE_CODE_USE_BEDROCK: '1'}}", true)]
+    #[case("{isolation: {network: allow, secrets: [/h/key]}}", true)]
+    fn a_role_that_brings_a_key_needs_no_login(#[case] role: &str, #[case] brings: bool) {
+        let fleet = fleet_of(&format!("roles: {{A: {role}}}"));
+        assert_eq!(names_a_key(&fleet.roles["A"]), brings);
     }
 
     #[test]

@@ -22,6 +22,12 @@ pub(super) const SETTINGS: &str = "settings.json";
 /// The variable whose value the program asks about once.
 const KEY_VARIABLE: &str = "ANTHROPIC_API_KEY";
 
+/// Questions that are asked once in a home, as its state file says that they were answered: the first
+/// start; with a `defaultMode` in the operator's settings, whether `auto` shall take its place (asked
+/// after the first turn); and that a session has cost some money.
+const ANSWERED: &[&str] =
+    &["hasCompletedOnboarding", "hasSeenAutoDefaultNudge", "hasAcknowledgedCostThreshold"];
+
 /// How many of the last characters of a key the program remembers an answer by.
 const KEY_TAIL: usize = 20;
 
@@ -57,7 +63,8 @@ pub(super) fn state_file(
         path: path.iter().map(|part| (*part).to_owned()).collect(),
         change: JsonChange::Set(Redacted::new(value)),
     };
-    let mut edits = vec![set(&["hasCompletedOnboarding"], Value::Bool(true))];
+    let mut edits: Vec<JsonEdit> =
+        ANSWERED.iter().map(|name| set(&[name], Value::Bool(true))).collect();
     let dirs = context.dirs;
     // The program looks its directory up by the path without links.
     let trusted: BTreeSet<&str> = [&dirs.state, &dirs.cwd]
