@@ -243,6 +243,12 @@ impl Furnish<'_> {
             FileContent::Json(edits) => {
                 let done = self
                     .parents(root, &path)
+                    .and_then(|()| match self.kind(&path)? {
+                        None | Some(EntryKind::File) => Ok(()),
+                        // No program keeps its state in a link or a FIFO; without the edits its
+                        // questions at the start come back.
+                        Some(_) => self.aside(&path, "a file of the program belongs there"),
+                    })
                     .map_err(|error| chain(&error))
                     .and_then(|()| edit(self.store, &self.trees.home_lock(), &path, edits));
                 if let Err(reason) = done {

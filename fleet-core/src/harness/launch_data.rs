@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::config::Role;
 use crate::id::SessionId;
+use crate::isolation::Backend;
 use crate::launch::Environment;
 use crate::permissions::Outer;
 use crate::redact::Redacted;
@@ -69,6 +70,19 @@ pub struct LaunchContext<'a> {
     /// The hook to install; `None` where this launch has none ([`super::Harness::hook_use`]).
     pub hook: Option<&'a HookCommand>,
 }
+
+impl LaunchContext<'_> {
+    /// Whether the role asks for isolation and this launch has none. In the sandbox the agent may have
+    /// put settings, hooks and servers into its working directory: this launch obeys none of those.
+    pub fn is_degraded(&self) -> bool {
+        let asks = self.role.isolation.as_ref().is_some_and(|it| it.backend != Backend::None);
+        asks && !self.outer.is_on()
+    }
+}
+
+/// What is said of a launch that is degraded.
+pub(super) const DEGRADED: &str = "without its isolation it uses no settings, hooks or servers of the \
+     working directory: the agent could have written them";
 
 /// How a harness program starts.
 #[derive(Debug, Clone, PartialEq, Default)]

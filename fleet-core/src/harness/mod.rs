@@ -28,6 +28,8 @@ pub use launch_data::{
 };
 pub use vocabulary::Vocabulary;
 
+use launch_data::DEGRADED;
+
 /// Options as written, in JSON form.
 pub type Options = serde_json::Map<String, serde_json::Value>;
 

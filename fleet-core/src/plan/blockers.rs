@@ -121,9 +121,15 @@ pub(super) fn cwd_blocker(fleet: &Fleet, role: &Role, probe: &dyn PathProbe) -> 
 }
 
 pub(super) fn program_blocker(fleet: &Fleet, role: &Role, error: &ClosureError) -> String {
-    let hint = matches!(error, ClosureError::NotFound { .. })
-        .then_some("install it, or write the absolute path of another program");
-    blocker(fleet, role, "harness_options.argv[0]", &error.to_string(), hint).to_string()
+    // Only `command` has its program written in the file.
+    let written = role.harness_options.expose().contains_key("argv");
+    let (path, hint) = if written {
+        ("harness_options.argv[0]", "install it, or write the absolute path of another program")
+    } else {
+        ("harness", "install it (`ours-fleet doctor` says how), or put its directory on `PATH`")
+    };
+    let hint = matches!(error, ClosureError::NotFound { .. }).then_some(hint);
+    blocker(fleet, role, path, &error.to_string(), hint).to_string()
 }
 
 /// Sources that the file names and that are not there: the mounts are hard, so the launch would fail.

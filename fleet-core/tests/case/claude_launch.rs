@@ -52,6 +52,27 @@ fn a_resumed_start_passes_the_same_flags_and_goes_on_from_the_log() {
     assert!(!argv.contains(&"--name".to_owned()));
 }
 
+/// In its sandbox the agent may have made `.claude` in its working directory: without the sandbox the
+/// hooks there would run with all rights.
+#[rstest]
+#[case::degraded("isolation: {network: allow}", Outer::Off, true)]
+#[case::degraded_unsandboxed("isolation: {network: allow}", Outer::OffUnsandboxed, true)]
+#[case::isolated("isolation: {network: allow}", Outer::On, false)]
+#[case::never_asked_for("cwd: /srv/project", Outer::Off, false)]
+#[case::switched_off("isolation: {backend: none}", Outer::Off, false)]
+fn a_degraded_start_uses_no_settings_of_the_working_directory(
+    #[case] keys: &str,
+    #[case] outer: Outer,
+    #[case] degraded: bool,
+) {
+    let keys = format!("{keys}, harness_options: {{mcp_servers_only: false}}");
+    let launch = around(&keys).outer(outer).launch();
+    let passed = |words: [&str; 2]| launch.argv.windows(2).any(|pair| pair == words);
+    assert_eq!(passed(["--setting-sources", "user"]), degraded);
+    assert_eq!(launch.argv.contains(&"--strict-mcp-config".to_owned()), degraded);
+    assert_eq!(launch.notes.iter().any(|note| note.contains("could have written")), degraded);
+}
+
 #[test]
 fn the_environment_names_the_home_and_switches_off_what_phones_home() {
     let it = around("model: opus, harness_options: {mem_palace: false}");
@@ -145,7 +166,7 @@ fn every_question_at_the_start_is_answered() {
             assert!(is_set(edits, &["projects", dir, key]), "{dir} {key}");
         }
     }
-    assert_eq!(edits.len(), 10, "nothing else is trusted");
+    assert_eq!(edits.len(), 12, "nothing else is trusted");
 }
 
 fn approved(it: &Around) -> Option<String> {

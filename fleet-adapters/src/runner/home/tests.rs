@@ -165,6 +165,8 @@ fn whole_files_replace_whatever_is_there() {
     assert!(home.furnish().file(&whole(FilePlace::Handout, "mcp.json", "new")).is_err());
 }
 
+const TRUSTED: &str = "{\n  \"trust\": true\n}";
+
 /// P39 with the file system: what cannot be edited stays, and no launch fails for it.
 #[test]
 fn p39_a_file_that_cannot_be_edited_is_left_alone_with_a_warning() {
@@ -183,7 +185,8 @@ fn p39_a_file_that_cannot_be_edited_is_left_alone_with_a_warning() {
     assert_eq!(home.logged().matches("was left as it is: it holds no JSON object").count(), 5);
     home.store.plant(&path, Planted::Symlink);
     home.furnish().file(&file).expect("no failure");
-    assert!(home.logged().contains("is a symbolic link"), "{}", home.logged());
+    assert!(home.logged().contains("was set aside as `state.json.aside`"), "{}", home.logged());
+    assert_eq!(home.content("state.json").as_deref().map(str::trim_end), Some(TRUSTED));
     home.store.remove(&path).expect("removed");
     home.store.fail_next(Some(&path), Fault::Write);
     home.furnish().file(&file).expect("no failure");

@@ -35,7 +35,7 @@ impl Default for ClaudeCodeHarness {
 static PREREQUISITE: Prerequisite = Prerequisite {
     argv: &[launch::PROGRAM, "--version"],
     version,
-    hint: "not found, install and log in",
+    hint: "install `@anthropic-ai/claude-code` from npm and log in with `claude`",
     qualified: &table::QUALIFIED,
     sandbox_programs: &["bwrap", "socat"],
     // What its sandbox needs of the kernel: namespaces of users, processes and the network.

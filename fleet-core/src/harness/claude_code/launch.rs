@@ -10,7 +10,7 @@ use super::{home, mcp};
 use crate::harness::hooks::HookCommand;
 use crate::harness::prompts::{first_prompt, restart_prompt};
 use crate::harness::{
-    FileContent, FilePlace, HarnessFile, HarnessLaunch, LaunchContext, StartMode,
+    DEGRADED, FileContent, FilePlace, HarnessFile, HarnessLaunch, LaunchContext, StartMode,
 };
 use crate::redact::Redacted;
 
@@ -49,7 +49,7 @@ pub(super) fn launch(context: &LaunchContext<'_>) -> HarnessLaunch {
         env: environment(context, &options),
         files,
         replaced: Vec::new(),
-        notes: notes(&options),
+        notes: notes(context, &options),
     }
 }
 
@@ -75,8 +75,11 @@ fn argv(context: &LaunchContext<'_>, options: &ClaudeOptions, mode: &str) -> Vec
     push(&["--settings", dirs.handout.join(OVERLAY).as_str()]);
     // Takes all words up to the next flag: `--name` or `--remote-control` always follows.
     push(&["--mcp-config", dirs.handout.join(SERVERS).as_str()]);
-    if options.mcp_servers_only {
+    if options.mcp_servers_only || context.is_degraded() {
         push(&["--strict-mcp-config"]);
+    }
+    if context.is_degraded() {
+        push(&["--setting-sources", "user"]);
     }
     push(&[if options.remote_control { "--remote-control" } else { "--name" }, role.name.as_str()]);
     let (flag, prompt) = match context.mode {
@@ -128,8 +131,11 @@ fn compact_percent(context: &LaunchContext<'_>) -> u64 {
     written.or_else(|| role.max_tokens.map(budget)).unwrap_or(COMPACT).clamp(1, 100)
 }
 
-fn notes(options: &ClaudeOptions) -> Vec<String> {
+fn notes(context: &LaunchContext<'_>, options: &ClaudeOptions) -> Vec<String> {
     let mut notes = Vec::new();
+    if context.is_degraded() {
+        notes.push(DEGRADED.to_owned());
+    }
     if options.mcp_servers.contains_key(mcp::OURS) {
         notes.push(format!(
             "`mcp_servers.{}` gives way: the name belongs to the messaging of the fleet",

@@ -27,6 +27,8 @@ pub(super) struct Sources<'a> {
     pub(super) dirs: &'a LaunchDirs,
     /// Models and what a start dialog offers in their place.
     pub(super) offers: &'a [(&'a str, &'a str)],
+    /// Whether the launch lacks the isolation that the role asks for.
+    pub(super) degraded: bool,
 }
 
 /// The file, and lines for the launch record.
@@ -127,7 +129,7 @@ fn names(keys: &[String]) -> String {
 
 /// What fleet decides.
 fn own(sources: &Sources<'_>, table: &mut Table) {
-    let Sources { posture, dirs, offers, .. } = sources;
+    let Sources { posture, dirs, offers, degraded, .. } = sources;
     set(table, ["check_for_update_on_startup"], Value::from(false));
     set(table, ["analytics", "enabled"], Value::from(false));
     // The daemon would outlive the console, and with it supervision and isolation.
@@ -136,8 +138,9 @@ fn own(sources: &Sources<'_>, table: &mut Table) {
         set(table, ["notice", "model_migrations", *model], Value::from(*offered));
     }
     // Codex looks for the path without links, or for the one that its sandbox shows.
+    let trust = if *degraded { "untrusted" } else { "trusted" };
     for directory in [&dirs.state, dirs.real(&dirs.state), &dirs.cwd, dirs.real(&dirs.cwd)] {
-        set(table, ["projects", directory.as_str(), "trust_level"], Value::from("trusted"));
+        set(table, ["projects", directory.as_str(), "trust_level"], Value::from(trust));
     }
     if let Bound::Profile(filesystem) = &posture.bound {
         set(table, ["default_permissions"], Value::from(PROFILE));

@@ -10,7 +10,8 @@ use super::sessions::is_uuid;
 use super::table::Table;
 use crate::harness::prompts::{first_prompt, restart_prompt};
 use crate::harness::{
-    FileContent, FilePlace, HarnessFile, HarnessLaunch, LaunchContext, LaunchDirs, StartMode,
+    DEGRADED, FileContent, FilePlace, HarnessFile, HarnessLaunch, LaunchContext, LaunchDirs,
+    StartMode,
 };
 use crate::redact::Redacted;
 
@@ -26,7 +27,11 @@ pub(super) fn launch(context: &LaunchContext<'_>) -> HarnessLaunch {
         posture: &posture,
         dirs,
         offers: table.offers,
+        degraded: context.is_degraded(),
     });
+    if context.is_degraded() {
+        notes.push(DEGRADED.to_owned());
+    }
     if !qualified {
         notes.push("this version of Codex was not measured".to_owned());
     }
