@@ -116,7 +116,7 @@ fn a_killed_agent_resumes_its_conversation(
 
 /// Two roles in one directory: each goes on with its own conversation, whoever wrote last.
 #[rstest]
-fn two_agents_in_one_directory_never_swap_conversations(
+fn a5_two_agents_in_one_directory_never_swap_conversations(
     #[values(Agent::Claude, Agent::Codex)] agent: Agent,
 ) {
     needs!("tmux", "socat");
