@@ -190,6 +190,7 @@ impl Attempt<'_> {
                 None => self.choose_outer(assessment.policy.as_ref()).await?,
             };
             if chosen.degraded.is_some() && isolated {
+                self.refuse_obeyed(&assessment.dirs.cwd, &*probe)?;
                 isolated = false;
                 outer = Some(chosen);
                 continue;
@@ -197,6 +198,28 @@ impl Attempt<'_> {
             let start = Start { home, finder, decision, session };
             return self.write(ledger, start, assessment, &chosen);
         }
+    }
+
+    /// Refuses a degraded start of Codex where its working directory has settings for it: the agent may
+    /// have made them in its sandbox, and hooks and servers there would run with all rights. There is
+    /// no option to leave them out, and a directory that is not trusted opens a dialog (measured).
+    /// Claude Code leaves its own out by options.
+    fn refuse_obeyed(&self, cwd: &Utf8Path, probe: &dyn PathProbe) -> Result<(), Refused> {
+        const OBEYED: &[(&str, &str)] = &[("codex", ".codex")];
+        for (_, name) in OBEYED.iter().filter(|(id, _)| self.harness.id().as_str() == *id) {
+            let path = cwd.join(name);
+            let there = lexical(&path).and_then(|path| {
+                probe.resolve(&path).map_err(|error| Refused::new(error.to_string()))
+            })?;
+            if there.object.is_some() {
+                return Err(Refused::new(format!(
+                    "no start without isolation: {path} may be the agent's own work, and outside of \
+                     the sandbox what it says would run with all rights; look at it and move it away, \
+                     or bring the sandbox back"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// The harness home, made; another one where the usual one was used under isolation and this

@@ -95,24 +95,6 @@ fn the_home_is_the_role_s_and_links_are_followed_for_trust() {
     assert!(filesystem.get("/mnt/disk/x.y").is_none(), "the workspace roots cover it");
 }
 
-/// In its sandbox the agent may have made `.codex` in its working directory; Codex obeys that of a
-/// trusted directory only.
-#[test]
-fn a_degraded_start_trusts_no_directory() {
-    for (isolated, outer, trust) in [
-        (true, Outer::Off, "untrusted"),
-        (true, Outer::On, "trusted"),
-        (false, Outer::Off, "trusted"),
-    ] {
-        let case = Case { isolated, ..Case::new(Approval::Auto, Filesystem::Workspace, outer) };
-        let launch = case.launch();
-        let config = config(&launch);
-        let projects = config["projects"].as_table().expect("a table");
-        assert!(projects.values().all(|it| it["trust_level"].as_str() == Some(trust)), "{config}");
-        assert_eq!(launch.notes.len(), usize::from(trust == "untrusted"));
-    }
-}
-
 #[test]
 fn a_linked_worktree_writes_its_repository_only_where_it_writes_at_all() {
     for (filesystem, expected) in

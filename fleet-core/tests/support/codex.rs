@@ -38,8 +38,6 @@ pub(crate) struct Case {
     pub(crate) mode: StartMode,
     pub(crate) session: Option<&'static str>,
     pub(crate) operator: Option<String>,
-    /// Whether the role asks for isolation.
-    pub(crate) isolated: bool,
 }
 
 impl Case {
@@ -63,7 +61,6 @@ impl Case {
             mode: StartMode::Fresh,
             session: None,
             operator: None,
-            isolated: false,
         }
     }
 
@@ -128,11 +125,8 @@ impl Case {
     }
 
     fn role(&self) -> Role {
-        let isolation = if self.isolated { ", isolation: {network: allow}" } else { "" };
-        let text = format!(
-            "roles:\n  A: {{harness: command, harness_options: {{argv: [x]}}{isolation}}}\n"
-        );
-        let mut role = base(&text).role("A");
+        let mut role =
+            base("roles:\n  A: {harness: command, harness_options: {argv: [x]}}\n").role("A");
         role.harness = CodexHarness::default().id().clone();
         role.permissions = self.permissions;
         role.harness_options = Redacted::new(self.options.clone());

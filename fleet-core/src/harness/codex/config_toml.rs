@@ -27,8 +27,6 @@ pub(super) struct Sources<'a> {
     pub(super) dirs: &'a LaunchDirs,
     /// Models and what a start dialog offers in their place.
     pub(super) offers: &'a [(&'a str, &'a str)],
-    /// Whether the launch lacks the isolation that the role asks for.
-    pub(super) degraded: bool,
 }
 
 /// The file, and lines for the launch record.
@@ -129,7 +127,7 @@ fn names(keys: &[String]) -> String {
 
 /// What fleet decides.
 fn own(sources: &Sources<'_>, table: &mut Table) {
-    let Sources { posture, dirs, offers, degraded, .. } = sources;
+    let Sources { posture, dirs, offers, .. } = sources;
     set(table, ["check_for_update_on_startup"], Value::from(false));
     set(table, ["analytics", "enabled"], Value::from(false));
     // The daemon would outlive the console, and with it supervision and isolation.
@@ -138,9 +136,8 @@ fn own(sources: &Sources<'_>, table: &mut Table) {
         set(table, ["notice", "model_migrations", *model], Value::from(*offered));
     }
     // Codex looks for the path without links, or for the one that its sandbox shows.
-    let trust = if *degraded { "untrusted" } else { "trusted" };
     for directory in [&dirs.state, dirs.real(&dirs.state), &dirs.cwd, dirs.real(&dirs.cwd)] {
-        set(table, ["projects", directory.as_str(), "trust_level"], Value::from(trust));
+        set(table, ["projects", directory.as_str(), "trust_level"], Value::from("trusted"));
     }
     if let Bound::Profile(filesystem) = &posture.bound {
         set(table, ["default_permissions"], Value::from(PROFILE));

@@ -10,8 +10,7 @@ use super::sessions::is_uuid;
 use super::table::Table;
 use crate::harness::prompts::{first_prompt, restart_prompt};
 use crate::harness::{
-    DEGRADED, FileContent, FilePlace, HarnessFile, HarnessLaunch, LaunchContext, LaunchDirs,
-    StartMode,
+    FileContent, FilePlace, HarnessFile, HarnessLaunch, LaunchContext, LaunchDirs, StartMode,
 };
 use crate::redact::Redacted;
 
@@ -27,11 +26,7 @@ pub(super) fn launch(context: &LaunchContext<'_>) -> HarnessLaunch {
         posture: &posture,
         dirs,
         offers: table.offers,
-        degraded: context.is_degraded(),
     });
-    if context.is_degraded() {
-        notes.push(DEGRADED.to_owned());
-    }
     if !qualified {
         notes.push("this version of Codex was not measured".to_owned());
     }
