@@ -209,7 +209,7 @@ pub fn assess(
     let harness = runtime.harnesses.get(role.harness.as_str())?;
     let session: SessionId = "00000000-0000-4000-8000-000000000000".parse().ok()?;
     let trees = runtime.trees(&role.name);
-    let operator = home::operator_files(runtime, &**harness, role, probe);
+    let operator = home::operator_files(runtime, &**harness, role, forbidden, probe);
     let request = AssessRequest {
         fleet,
         role,

@@ -17,6 +17,8 @@ use fleet_core::harness::shared::{Shared, operator_home};
 use fleet_core::harness::{
     FileContent, FilePlace, Harness, HarnessFile, HomeSpec, JsonEdit, SharedKind,
 };
+use fleet_core::isolation::MountMode;
+use fleet_core::isolation::forbidden::{ForbiddenList, OwnDirs, Question, Side};
 use fleet_core::layout::RoleTrees;
 use fleet_core::path::LexicalPath;
 use fleet_core::plan::Assessment;
@@ -51,6 +53,7 @@ pub(super) fn operator_files(
     runtime: &Runtime,
     harness: &dyn Harness,
     role: &Role,
+    forbidden: &ForbiddenList,
     probe: &dyn PathProbe,
 ) -> OperatorFiles {
     let mut found = OperatorFiles::default();
@@ -58,7 +61,7 @@ pub(super) fn operator_files(
     // A wrong home is reported by the judgement itself.
     let Ok(home) = operator_home(spec, &runtime.world, role) else { return found };
     for name in spec.read {
-        match operator_file(runtime, &home, name, probe) {
+        match operator_file(runtime, &home, name, forbidden, probe) {
             Ok(Some(text)) => drop(found.texts.insert(name, text)),
             Ok(None) => {}
             Err(reason) => found.notes.push(format!("{home}/{name} is not used: {reason}")),
@@ -71,6 +74,7 @@ fn operator_file(
     runtime: &Runtime,
     home: &LexicalPath,
     name: &str,
+    forbidden: &ForbiddenList,
     probe: &dyn PathProbe,
 ) -> Result<Option<String>, String> {
     let path = home.join(name).map_err(|error| error.to_string())?;
@@ -81,6 +85,19 @@ fn operator_file(
     }
     if object.uid != runtime.world.uid && object.uid != 0 {
         return Err(format!("it belongs to uid {}, not to the fleet user", object.uid));
+    }
+    let own = probe.resolve(home).map_err(|error| error.to_string())?;
+    if !resolved.path.is_within(&own.path) {
+        // What is read goes into files that the agent reads: a link to a key is no exception.
+        let question = Question {
+            side: Side::Source,
+            written: path.as_str(),
+            resolved: &resolved,
+            mode: MountMode::ReadOnly,
+            by_user: false,
+            own: &OwnDirs::default(),
+        };
+        forbidden.judge(&question, probe).map_err(|conflict| conflict.to_string())?;
     }
     let bytes = runtime.ports.store.read(resolved.path.as_path(), MAX_OPERATOR_FILE);
     let Some(bytes) = bytes.map_err(|error| chain(&error))? else { return Ok(None) };

@@ -308,7 +308,8 @@ impl Attempt<'_> {
         forbidden: &ForbiddenList,
         probe: &dyn PathProbe,
     ) -> Result<Assessment, Refused> {
-        let operator = home::operator_files(self.runtime, self.harness, self.role, probe);
+        let operator =
+            home::operator_files(self.runtime, self.harness, self.role, forbidden, probe);
         for note in &operator.notes {
             self.log.warn(note);
         }
