@@ -56,42 +56,23 @@ fn an_outage_is_told_and_survived(
     fleet.provider.set_outage(outage(kind).seconds(SECONDS));
     fleet.env.run(["send", "A", "said in the outage"]).expect(0);
     let limit = Duration::from_secs(SECONDS);
-    let (mut told, mut last) = (None, String::new());
+    let mut told = None;
     while begun.elapsed() < limit {
         let status = fleet.env.status("A");
-        let agent = &status["status"]["agent"];
-        let now = format!("{} {:?}", agent["readiness"], agent_error(&status));
-        if now != last {
-            eprintln!(
-                "{agent_kind} {kind}: {:.1?} {now}",
-                begun.elapsed(),
-                agent_kind = role.agent.harness()
-            );
-            last = now;
-        }
         if let Some(error) = agent_error(&status) {
-            told.get_or_insert((begun.elapsed(), error));
+            told.get_or_insert(error);
         }
         std::thread::sleep(Duration::from_millis(250));
     }
     let during = fleet.provider.log().len() - asked;
-    let (after, error) = told.unwrap_or_else(|| {
-        panic!("the role never tells of the outage: {}", fleet.env.run(["peek", "A"]).all())
-    });
-    eprintln!(
-        "{} {kind}: {during} requests in {:?}, told after {after:.1?}: {error}",
-        agent.harness(),
-        begun.elapsed()
-    );
-    assert!(during <= MOST_REQUESTS, "{during} requests");
+    assert!(told.is_some(), "never told: {}", fleet.env.run(["peek", "A"]).all());
+    assert!(during <= MOST_REQUESTS, "{during} requests: {told:?}");
 
     // The turn goes on by itself, or it was given up and the next text begins another.
     let back = Instant::now();
     while fleet.readiness("A") != "idle" && back.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(250));
     }
-    let itself = answered(&fleet, "said in the outage");
-    eprintln!("{} {kind}: idle after {:.1?}, by itself: {itself}", agent.harness(), back.elapsed());
     fleet.env.run(["send", "A", "said afterwards"]).expect(0);
     fleet.wait_readiness("A", "idle");
     crate::support::wait_for("the model answers again", || {

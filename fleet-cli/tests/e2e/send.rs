@@ -1,7 +1,6 @@
 //! `send` with the real programs: a text reaches the model once, whole and alone, or it is refused and
 //! nothing was typed; and it never answers a dialog, nor takes a person's draft along (02 §6.5).
 
-use std::collections::BTreeSet;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -246,6 +245,24 @@ fn a_turn_is_interrupted_where_that_is_asked_for(
     down(&fleet);
 }
 
+/// Inside its isolation Codex tells the runner of a turn's end: it is published though nobody asks.
+#[test]
+fn the_hook_of_a_confined_codex_publishes_the_end_of_its_turn() {
+    needs_built!(Agent::Codex);
+    needs!("bwrap");
+    let script = json!([{ "say": "first-step", "hold": true }]);
+    let fleet = fleet(Agent::Codex, script, "busy", |role| role.isolated = true);
+    let published = || {
+        let bytes = fleet.env.read(".ours-fleet/control/A/status.json").expect("a status");
+        let status: Value = serde_json::from_slice(&bytes).expect("JSON");
+        status["agent"]["readiness"].clone()
+    };
+    assert_eq!(published(), "busy");
+    fleet.provider.release();
+    wait_for("the end of the turn", || (published() == "idle").then_some(()));
+    down(&fleet);
+}
+
 /// A call that each program asks about, which would leave a trace.
 fn question(agent: Agent) -> Value {
     match agent {
@@ -434,9 +451,6 @@ fn nothing_is_lost_or_glued_with_many_senders(#[values(Agent::Claude, Agent::Cod
         senders.into_iter().flat_map(|sender| sender.join().expect("a sender")).collect()
     });
     let sent: Vec<_> = outcomes.iter().filter(|(_, code, _)| *code == 0).collect();
-    eprintln!("{} of {TEXTS} sent: {:?}", sent.len(), {
-        sent.iter().map(|(_, _, receipt)| receipt.as_str()).collect::<BTreeSet<_>>()
-    });
     for (text, _, _) in &sent {
         expect_told(&fleet, text);
     }
