@@ -118,11 +118,13 @@ fn a_killed_agent_resumes_its_conversation(
 #[rstest]
 fn a5_two_agents_in_one_directory_never_swap_conversations(
     #[values(Agent::Claude, Agent::Codex)] agent: Agent,
+    #[values(false, true)] isolated: bool,
 ) {
-    needs!("tmux", "socat");
+    needs!("tmux", "bwrap", "socat");
     needs_agent!(agent);
     let role = |name, word: &str| {
-        AgentRole::new(name, agent, false, json!([run(&format!("echo {word}")), say("all done")]))
+        let script = json!([run(&format!("echo {word}")), say("all done")]);
+        AgentRole::new(name, agent, isolated, script)
     };
     let roles = [role("A", "word-of-a"), role("B", "word-of-b")];
     let fleet = AgentFleet::new(&roles);
