@@ -27,6 +27,7 @@ pub mod lifecycle;
 pub mod path;
 pub mod permissions;
 pub mod plan;
+pub mod policy;
 pub mod port;
 pub mod redact;
 pub mod run_marker;
