@@ -126,7 +126,7 @@ fn isolation(block: &IsolationBlock, resolved: &ResolvedRole<'_>) -> Value {
         "backend": block.backend,
         "onUnavailable": block.on_unavailable,
         "network": block.network(),
-        "allowHosts": block.allow_hosts,
+        "allowHosts": block.allow_hosts.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "fs": {
             "read": block.fs_read.iter().map(|entry| &entry.path).collect::<Vec<_>>(),
             "write": block.fs_write.iter().map(|entry| &entry.path).collect::<Vec<_>>(),

@@ -4,13 +4,14 @@
 use std::collections::HashSet;
 
 use super::decode::{Cursor, Cx, Field, LARGEST};
-use super::isolation_grammar::{is_host, parse_cpu, parse_memory, split_secret};
+use super::isolation_grammar::{parse_cpu, parse_memory, split_secret};
 use super::keys::{FS, ISOLATION, RESOURCES, SECRET, names};
 use super::model::Unavailable;
 use super::scalar::Core;
 use super::tree::Value;
 use super::unavailable::not_built;
 use crate::diagnostic::Code;
+use crate::isolation::network::HostRule;
 use crate::isolation::{
     Backend, Cpu, FsPath, IsolationBlock, MemoryBytes, NetworkMode, OnUnavailable, Resources,
     SecretEntry, SystemView,
@@ -196,25 +197,26 @@ fn protected(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Vec<String>> {
     Some(paths)
 }
 
-fn hosts(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Vec<String> {
+fn hosts(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Vec<HostRule> {
     let mut seen = HashSet::new();
     let mut hosts = Vec::new();
     for (index, node) in field.items(cx).unwrap_or_default().iter().enumerate() {
         let item = field.item(index, node);
         let Some(text) = item.text(cx) else { continue };
-        if !is_host(text) {
-            item.reject(cx, Code::InvalidValue, "is not a host", |it| {
+        match text.parse::<HostRule>() {
+            Err(error) => item.reject(cx, Code::InvalidValue, "is not a host", |it| {
                 it.allowed([
                     "a DNS name",
                     "*.suffix",
                     "an IP address",
                     "each with an optional :port",
                 ])
-            });
-        } else if !seen.insert(text) {
-            item.reject(cx, Code::DuplicateName, "is listed twice", |it| it);
-        } else {
-            hosts.push(text.to_owned());
+                .hint(error.to_string())
+            }),
+            Ok(rule) if !seen.insert(rule.clone()) => {
+                item.reject(cx, Code::DuplicateName, "is listed twice", |it| it);
+            }
+            Ok(rule) => hosts.push(rule),
         }
     }
     hosts

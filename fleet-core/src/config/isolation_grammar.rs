@@ -1,6 +1,4 @@
-//! The small grammars of the isolation block: numbers of processors, sizes, hosts, secrets.
-
-use core::net::{IpAddr, Ipv6Addr};
+//! The small grammars of the isolation block: numbers of processors, sizes, secrets.
 
 use crate::isolation::Cpu;
 
@@ -36,37 +34,6 @@ pub(super) fn parse_memory(text: &str) -> Option<u64> {
     }
     let factor = (0..power).try_fold(1u64, |factor, _| factor.checked_mul(1024))?;
     Some(number.parse::<u64>().ok().and_then(|it| it.checked_mul(factor)).unwrap_or(u64::MAX))
-}
-
-/// A DNS name, `*.suffix` or IP literal (IPv6 in brackets where a port follows), optional `:port`.
-pub(super) fn is_host(text: &str) -> bool {
-    if text.parse::<IpAddr>().is_ok() {
-        return true;
-    }
-    let port_fits = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
-    if let Some(rest) = text.strip_prefix('[') {
-        return rest.split_once(']').is_some_and(|(address, port)| {
-            address.parse::<Ipv6Addr>().is_ok()
-                && (port.is_empty() || port.strip_prefix(':').is_some_and(port_fits))
-        });
-    }
-    let host = match text.split_once(':') {
-        Some((host, port)) if port_fits(port) => host,
-        Some(_) => return false,
-        None => text,
-    };
-    let name = host.strip_prefix("*.").unwrap_or(host);
-    let label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-    };
-    // A last label of digits would be an IP address with a mistake in it.
-    let numeric =
-        name.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
-    let address = host == name && name.parse::<IpAddr>().is_ok();
-    name.len() <= 253 && name.split('.').all(label) && (address || !numeric)
 }
 
 /// Splits at the one unescaped colon and undoes the escapes `\:` and `\\`. `None`: a second
@@ -133,45 +100,6 @@ mod tests {
         assert_eq!(split_secret("/a:"), both("/a", ""));
         for text in ["/a:/b:/c", "/a\\", "/a\\n:/b"] {
             assert_eq!(split_secret(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn hosts_are_names_suffixes_and_addresses() {
-        for good in [
-            "a.example",
-            "a",
-            "*.b.example",
-            "a.example:443",
-            "127.0.0.1",
-            "127.0.0.1:80",
-            "::1",
-            "[::1]:80",
-            "[::1]",
-            "x-1.example",
-        ] {
-            assert!(is_host(good), "{good}");
-        }
-        for bad in [
-            "",
-            "*",
-            "a..b",
-            "-a.b",
-            "a_b",
-            "http://a",
-            "a/b",
-            "a:0",
-            "a:99999",
-            "a:",
-            "*.*.a",
-            "1.2.3",
-            "300.1.1.1",
-            "[::1",
-            "[a]:1",
-            "a b",
-            "日本",
-        ] {
-            assert!(!is_host(bad), "{bad}");
         }
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use camino::Utf8PathBuf;
 use serde::{Deserialize, Serialize};
 
+use super::network::HostRule;
 use crate::path::LexicalPath;
 use crate::port::{FileIdentity, FileKind};
 
@@ -157,8 +158,8 @@ pub struct IsolationBlock {
     pub on_unavailable: Option<OnUnavailable>,
     /// `network`; `None` if not written: then `broker`, whose default promises protection.
     pub network: Option<NetworkMode>,
-    /// `allow_hosts`, as written.
-    pub allow_hosts: Vec<String>,
+    /// `allow_hosts`.
+    pub allow_hosts: Vec<HostRule>,
     /// `fs.read`.
     pub fs_read: Vec<FsPath>,
     /// `fs.write`.

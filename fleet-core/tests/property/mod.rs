@@ -4,6 +4,7 @@ pub(crate) mod config;
 pub(crate) mod fleets;
 pub(crate) mod forbidden;
 mod json_edit;
+mod network;
 pub(crate) mod permissions_claude;
 mod permissions_codex;
 pub(crate) mod resolve;

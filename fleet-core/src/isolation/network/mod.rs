@@ -1,0 +1,12 @@
+//! Which hosts a role may reach: what `allow_hosts` means, and what is decided for one connection.
+//!
+//! A decision is made on the name that was asked for, before anything is resolved; the answer of the
+//! resolver is judged again, so that a listed name cannot lead into a private network.
+
+mod address;
+mod host;
+mod rule;
+
+pub use self::address::{AddressClass, classify};
+pub use self::host::{Host, HostError, HostName};
+pub use self::rule::{DEFAULT_PORTS, HostPattern, HostRule, Target, decide, judge_answer};
