@@ -80,6 +80,7 @@ fn resolve_policy(criterion: &mut Criterion) {
             forbidden: &forbidden,
             launch_closure: &[],
             shared: &SharedItems::default(),
+            model_endpoints: &[],
             uid,
         };
         let shared = OpenatProbe::new();

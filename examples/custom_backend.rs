@@ -57,6 +57,7 @@ impl IsolationBackend for Niced {
             argv: head.iter().chain(&command.argv).map(PlanWord::text).collect(),
             descriptors: Vec::new(),
             checks: Vec::new(),
+            network: None,
             prepare: Vec::new(),
             cleanup: Vec::new(),
             promise: self.promise(policy),

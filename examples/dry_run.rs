@@ -165,6 +165,7 @@ pub(crate) fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
             forbidden: &forbidden,
             launch_closure: &[],
             shared: &SharedItems::default(),
+            model_endpoints: &[],
             uid: 1000,
         };
         match resolve(block, &context, &table) {

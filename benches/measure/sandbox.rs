@@ -116,7 +116,7 @@ fn raw_words(plan: &LaunchPlan, directory: &Utf8PathBuf) -> Result<Vec<String>, 
                 words.extend(["--ro-bind".to_owned(), path.to_string()]);
             }
             DescriptorRequest::SeccompFilter { .. } | DescriptorRequest::StatusPipe => {}
-            other @ DescriptorRequest::Prepared { .. } => {
+            other @ (DescriptorRequest::Prepared { .. } | DescriptorRequest::ReleasePipe) => {
                 return Err(format!("not known to this program: {other:?}").into());
             }
         }
@@ -138,6 +138,7 @@ fn launch_file(
         plan: plan.clone(),
         exit_record: directory.join("exit-status"),
         observed: directory.join("observed.json"),
+        connections: None,
     };
     let path = directory.join("launch.json");
     let mut options = fs::OpenOptions::new();

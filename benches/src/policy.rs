@@ -50,6 +50,7 @@ pub fn policy_of(
     Ok(IsolationPolicy {
         backend: Backend::Bubblewrap,
         network: NetworkMode::Deny,
+        reachable: Vec::new(),
         resources: Resources::default(),
         mounts: list,
         tmpfs: tmpfs.into_iter().collect::<Result<_, _>>()?,

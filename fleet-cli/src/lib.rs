@@ -52,6 +52,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>, env: &Env, io: Io) -> u8 {
                 Err(error) => finish(&printer, fail(&printer, &error, false)).code(),
             }
         }
+        // Single-threaded, as it moves itself into other namespaces: no runtime either.
+        Ok(Cli { command: Command::Listen(args), .. }) => {
+            u8::try_from(fleet_sandbox::listen_inside(&args.words)).unwrap_or(1)
+        }
         // Run many times a turn, in the agent's sandbox: it needs no settings and no runtime.
         Ok(Cli { command: Command::Hook(args), .. }) => {
             command::hook::run(&printer, &args);
@@ -146,12 +150,14 @@ fn wants_json(command: &Command) -> bool {
         Command::Status(args) => args.json,
         Command::Peek(args) => args.json,
         Command::Logs(args) => args.json,
+        Command::Net(args) => args.json,
         Command::Send(args) => args.json,
         Command::Version(args) => args.json,
         Command::Attach(_)
         | Command::Completions(_)
         | Command::Run(_)
         | Command::Pane(_)
+        | Command::Listen(_)
         | Command::Hook(_)
         | Command::Roles(_) => false,
     }
@@ -164,6 +170,7 @@ fn loads_config(command: &Command) -> bool {
             | Command::Version(_)
             | Command::Completions(_)
             | Command::Pane(_)
+            | Command::Listen(_)
             | Command::Hook(_)
     )
 }
@@ -187,6 +194,7 @@ fn dispatch(app: &App, command: &Command) -> Result<ExitStatus, CliError> {
         Command::Attach(args) => block_on(command::attach::run(app, args))?,
         Command::Send(args) => block_on(command::send::run(app, args))?,
         Command::Logs(args) => block_on(command::logs::run(app, args))?,
+        Command::Net(args) => command::net::run(app, args),
         Command::Version(args) => block_on(command::version::run(app, args))?,
         Command::Run(args) if args.detach => command::run::detached(app, args),
         Command::Run(args) => block_on(command::run::run_here(app, args))?,
@@ -195,7 +203,9 @@ fn dispatch(app: &App, command: &Command) -> Result<ExitStatus, CliError> {
             Ok(ExitStatus::Done)
         }
         // Handled before there was an app.
-        Command::Completions(_) | Command::Pane(_) | Command::Hook(_) => Ok(ExitStatus::Done),
+        Command::Completions(_) | Command::Pane(_) | Command::Listen(_) | Command::Hook(_) => {
+            Ok(ExitStatus::Done)
+        }
     }
 }
 

@@ -206,9 +206,17 @@ fn sandbox(inputs: &BriefingInputs<'_>) -> String {
         .map(|mount| format!("- `{}`", mount.destination))
         .collect();
     let network = match policy.network {
-        NetworkMode::Deny => "No network is reachable.",
-        NetworkMode::Allow => "The network of the host is reachable.",
-        NetworkMode::Broker | NetworkMode::Allowlist => "Only the listed endpoints are reachable.",
+        NetworkMode::Allow => "The network of the host is reachable.".to_owned(),
+        _ if policy.reachable.is_empty() => "No network is reachable.".to_owned(),
+        _ => {
+            let rules: Vec<String> =
+                policy.reachable.iter().map(|rule| format!("`{rule}`")).collect();
+            format!(
+                "Of the network only these can be reached (without a port: 80 and 443): {}. There is no\n\
+                 UDP and no ping; other names do not resolve.",
+                rules.join(", ")
+            )
+        }
     };
     section(
         "Sandbox",

@@ -6,11 +6,13 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::IpAddr;
 
 use camino::Utf8PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{LaunchId, RoleName, Timestamp};
+use crate::isolation::network::{HostRule, Listener, Target};
 use crate::isolation::{BackendName, EnforcementRow};
 use crate::port::{FileIdentity, FileKind};
 
@@ -88,6 +90,9 @@ pub enum DescriptorRequest {
     },
     /// The write end of a pipe on which the sandbox program reports its status.
     StatusPipe,
+    /// The read end of a pipe on which the sandbox program waits before it starts the command: until
+    /// [`LaunchPlan::network`] is served.
+    ReleasePipe,
 }
 
 /// Something to make on the host before any source is looked at.
@@ -142,8 +147,21 @@ pub struct LaunchPlan {
     pub prepare: Vec<Preparation>,
     /// What to undo afterwards.
     pub cleanup: Vec<Cleanup>,
+    /// What is reachable although the sandbox has a network of its own; `None` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkPlan>,
     /// What this plan promises.
     pub promise: Vec<EnforcementRow>,
+}
+
+/// What the launcher serves to a sandbox with a network of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NetworkPlan {
+    /// What is allowed; judged for every connection.
+    pub rules: Vec<HostRule>,
+    /// Where it is offered inside.
+    pub listeners: Vec<Listener>,
 }
 
 /// The launch file (02 §3.5): everything `_pane` needs. Mode 0600, in control, unlinked after reading.
@@ -166,6 +184,9 @@ pub struct LaunchFile {
     pub exit_record: Utf8PathBuf,
     /// Where the observed enforcement rows go.
     pub observed: Utf8PathBuf,
+    /// Where connections are recorded; needed where the plan has a network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<Utf8PathBuf>,
 }
 
 impl LaunchFile {
@@ -206,6 +227,53 @@ pub struct ExitRecord {
     /// Why it could not be started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+/// What became of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ConnectionDecision {
+    /// It was served.
+    Allowed,
+    /// No rule allows it.
+    Refused,
+    /// It is allowed, but the other side could not be reached.
+    Failed,
+}
+
+/// One connection of a sandbox. Recorded when it ends; one that is allowed also when it begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConnectionRecord {
+    /// Always 1.
+    pub version: u32,
+    /// The launch it belongs to.
+    pub launch_id: LaunchId,
+    /// Its number within the launch.
+    pub connection: u64,
+    /// When this was recorded.
+    pub at: Timestamp,
+    /// Whether it goes on.
+    pub open: bool,
+    /// What was asked for; `None` where that could not be read.
+    pub target: Option<Target>,
+    /// What became of it.
+    pub decision: ConnectionDecision,
+    /// Where it led.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
+    /// Bytes from the sandbox.
+    pub sent: u64,
+    /// Bytes to the sandbox.
+    pub received: u64,
+    /// Why it was refused, failed or broke off; empty if it ended in order.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+impl ConnectionRecord {
+    /// The version written and accepted.
+    pub const VERSION: u32 = 1;
 }
 
 /// What the launcher saw of a started sandbox.

@@ -122,6 +122,8 @@ files! {
     promised: control / "enforcement.json";
     /// The observed enforcement rows.
     observed: control / "observed.json";
+    /// The record of the connections of its sandbox.
+    connections: control / "connections.jsonl";
     /// Marker: the role runs un-isolated against its wish.
     isolation_degraded: control / "isolation-degraded";
     /// The recorded conversation.

@@ -22,6 +22,7 @@ use crate::harness::{Harness, HarnessFile, LaunchContext, LaunchDirs, StartMode}
 use crate::id::SessionId;
 use crate::isolation::closure::launch_closure;
 use crate::isolation::forbidden::ForbiddenList;
+use crate::isolation::network::NetworkLayout;
 use crate::isolation::resolve::{ResolveContext, resolve, worktree_repository};
 use crate::isolation::{Backend, IsolationPolicy, MountMode};
 use crate::launch::LaunchCommand;
@@ -189,6 +190,7 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
                 forbidden: request.forbidden,
                 launch_closure: &closure_files,
                 shared: &shared,
+                model_endpoints: &launch.endpoints,
                 uid: world.uid,
             };
             match resolve(block, &context, probe) {
@@ -202,6 +204,11 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         Some(_) | None => (None, Vec::new()),
     };
     blockers.extend(policy.iter().flat_map(|policy| source_blockers(fleet, role, policy)));
+    let mut harness_env = launch.env;
+    if let Some(policy) = &policy {
+        let layout = NetworkLayout::of(&policy.reachable);
+        harness_env.extend(layout.environment().map(|(name, value)| (name.to_owned(), value)));
+    }
     if role.harness.as_str() != harness.id().as_str() {
         blockers.push(format!("harness `{}` is not available in this build", role.harness));
     }
@@ -213,7 +220,7 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         blockers,
         policy,
         command,
-        harness_env: launch.env,
+        harness_env,
         files: launch.files,
         shared,
         home_variable: harness.home().map(|spec| spec.variable),

@@ -11,15 +11,20 @@ mod guard;
 mod hygiene;
 mod prepare;
 mod record;
+mod relay;
 mod status;
 
 use std::io::Write as _;
+use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use fleet_core::id::Timestamp;
 use fleet_core::isolation::BackendName;
 use fleet_core::launch::{ExitRecord, LaunchFile, PlanWord};
+
+pub use relay::listen_inside;
 
 use descriptors::Fulfilled;
 use guard::{Ended, Guard};
@@ -136,12 +141,21 @@ async fn attempt(launch: &LaunchFile, prepared: &mut Prepared) -> Ended {
         prepared.make(&launch.plan)?;
         let fulfilled = descriptors::fulfil(&launch.plan, prepared)?;
         let words = words(launch, &fulfilled, &launch.plan.argv);
-        let (child, status) = start(launch, words, fulfilled, false)?;
-        let status = status
+        let Started { child, status, release } = start(launch, words, fulfilled, false)?;
+        let mut status = status
             .map(status::StatusPipe::new)
             .transpose()
             .map_err(Refusal::system("watch the sandbox program"))?;
-        Ok::<_, Refusal>(Guard::new(launch, &child, status, signals))
+        let served = match (&mut status, release) {
+            (Some(status), Some(release)) => serve_network(launch, status, release).await,
+            _ => Ok(Served::default()),
+        };
+        let mut guard = Guard::new(launch, &child, status, signals);
+        match served {
+            Ok(Served { network, reports }) => guard.begin(network, &reports),
+            Err(refusal) => guard.refuse(refusal.to_string()),
+        }
+        Ok::<_, Refusal>(guard)
     }
     .await;
     match result {
@@ -154,6 +168,47 @@ async fn attempt(launch: &LaunchFile, prepared: &mut Prepared) -> Ended {
             ended
         }
     }
+}
+
+/// What is known of a sandbox before its command starts.
+#[derive(Default)]
+struct Served {
+    network: Option<relay::Network>,
+    reports: Vec<status::Report>,
+}
+
+/// For the sandbox program to say which process is its first.
+const APPEARANCE: Duration = Duration::from_secs(10);
+
+/// Serves the network of a sandbox whose command waits for it, then lets the command start. A sandbox
+/// that ends before is no error here: the guard tells why.
+async fn serve_network(
+    launch: &LaunchFile,
+    status: &mut status::StatusPipe,
+    release: OwnedFd,
+) -> Result<Served, Refusal> {
+    let Some(plan) = &launch.plan.network else {
+        return Err(Refusal::Plan {
+            why: "it waits for a network that it does not have".to_owned(),
+        });
+    };
+    let mut reports = Vec::new();
+    let init = tokio::time::timeout(APPEARANCE, async {
+        while status.is_open() {
+            reports.extend(status.next().await);
+            if let Some(init) = reports.iter().find_map(|report| report.child_pid) {
+                return Some(init);
+            }
+        }
+        None
+    });
+    let Some(init) = init.await.unwrap_or_default() else {
+        return Ok(Served { network: None, reports });
+    };
+    let network = relay::Network::open(plan, launch, init)?;
+    rustix::io::write(&release, b"g")
+        .map_err(|errno| Refusal::system("let the command start")(errno.into()))?;
+    Ok(Served { network: Some(network), reports })
 }
 
 /// `LD_PRELOAD` and its kin would load code into the sandbox program, outside of the sandbox.
@@ -183,7 +238,12 @@ fn words(launch: &LaunchFile, fulfilled: &Fulfilled, argv: &[PlanWord]) -> Vec<S
     words
 }
 
-type StatusEnd = std::os::fd::OwnedFd;
+/// A started sandbox program, with our ends of its pipes.
+struct Started {
+    child: Child,
+    status: Option<OwnedFd>,
+    release: Option<OwnedFd>,
+}
 
 /// Starts the program; with `quiet` it gets no terminal and its errors can be read.
 fn start(
@@ -191,7 +251,7 @@ fn start(
     words: Vec<String>,
     mut fulfilled: Fulfilled,
     quiet: bool,
-) -> Result<(Child, Option<StatusEnd>), Refusal> {
+) -> Result<Started, Refusal> {
     let mut words = words.into_iter();
     let Some(program) = words.next() else {
         return Err(Refusal::Plan { why: "its command line is empty".to_owned() });
@@ -212,7 +272,7 @@ fn start(
         detail: format!("{program}: {error}"),
     })?;
     // Our copies of what was handed over are closed with `fulfilled`.
-    Ok((child, fulfilled.take_status()))
+    Ok(Started { child, status: fulfilled.take_status(), release: fulfilled.take_release() })
 }
 
 /// Why the sandbox program ended before the command ran. Its message went to the console, which is
@@ -227,7 +287,9 @@ fn diagnose(launch: &LaunchFile, prepared: &Prepared) -> String {
     argv.push(PlanWord::text("/usr/bin/true"));
     let trial = descriptors::fulfil(plan, prepared).and_then(|fulfilled| {
         let words = words(launch, &fulfilled, &argv);
-        let (child, _status) = start(launch, words, fulfilled, true)?;
+        let Started { child, status: _status, release } = start(launch, words, fulfilled, true)?;
+        // Nothing is to be served to a harmless command: the end of input lets it go on.
+        drop(release);
         child.wait_with_output().map_err(Refusal::system("wait for the sandbox program"))
     });
     match trial {

@@ -22,6 +22,6 @@ pub mod seccomp;
 mod sys;
 
 pub use bubblewrap::{BubblewrapIsolation, HostView};
-pub use launch::{close_inherited_on_exec, run_pane};
+pub use launch::{close_inherited_on_exec, listen_inside, run_pane};
 pub use none::NoIsolation;
 pub use path_probe::OpenatProbe;

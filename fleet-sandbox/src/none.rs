@@ -38,6 +38,7 @@ impl IsolationBackend for NoIsolation {
             argv: command.argv.iter().map(PlanWord::text).collect(),
             descriptors: Vec::new(),
             checks: Vec::new(),
+            network: None,
             prepare: Vec::new(),
             cleanup: Vec::new(),
             promise: self.promise(policy),

@@ -1,6 +1,7 @@
 //! Reads `/proc`: mounts, process status, parents. Parsing is apart from reading.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 
 /// One line of a `mountinfo` file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,6 +88,42 @@ pub(crate) fn status(pid: u32) -> Option<BTreeMap<String, String>> {
             .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
             .collect(),
     )
+}
+
+/// Names of the network interfaces that a process sees.
+pub(crate) fn interfaces(pid: u32) -> Option<Vec<String>> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/net/dev")).ok()?;
+    // Two lines of heading.
+    let lines = text.lines().skip(2).filter_map(|line| line.split_once(':'));
+    Some(lines.map(|(name, _)| name.trim().to_owned()).collect())
+}
+
+/// Where TCP sockets listen in the network of a process.
+pub(crate) fn listening(pid: u32) -> Option<Vec<SocketAddr>> {
+    let four = std::fs::read_to_string(format!("/proc/{pid}/net/tcp")).ok()?;
+    // Absent without IPv6.
+    let six = std::fs::read_to_string(format!("/proc/{pid}/net/tcp6")).unwrap_or_default();
+    Some(four.lines().chain(six.lines()).filter_map(listening_line).collect())
+}
+
+/// `  0: 0100007F:0277 00000000:0000 0A …`: words of the address in the byte order of the host.
+fn listening_line(line: &str) -> Option<SocketAddr> {
+    const LISTEN: &str = "0A";
+    let mut fields = line.split_ascii_whitespace().skip(1);
+    let (address, port) = fields.next()?.split_once(':')?;
+    if fields.nth(1)? != LISTEN {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(16);
+    for word in address.as_bytes().chunks(8) {
+        let word = u32::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok()?;
+        bytes.extend(word.to_ne_bytes());
+    }
+    let address = match bytes.as_slice() {
+        [a, b, c, d] => IpAddr::from([*a, *b, *c, *d]),
+        _ => IpAddr::from(<[u8; 16]>::try_from(bytes).ok()?),
+    };
+    Some(SocketAddr::new(address, u16::from_str_radix(port, 16).ok()?))
 }
 
 /// State letter and parent of a process.

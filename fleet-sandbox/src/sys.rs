@@ -5,19 +5,22 @@ use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::io::{self, FdFlags, fcntl_setfd};
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode};
 
-/// `_IO(0xb7, 0x2)` of `linux/nsfs.h`: opens the parent of a user or pid namespace.
+/// `_IO(0xb7, 0x1)` of `linux/nsfs.h`: opens the user namespace that owns a namespace.
+const NS_GET_USERNS: Opcode = 0xb701;
+/// `_IO(0xb7, 0x2)`: opens the parent of a user or pid namespace.
 const NS_GET_PARENT: Opcode = 0xb702;
 
-struct GetParent;
+/// A request of `linux/nsfs.h` that opens a related namespace.
+struct Related(Opcode);
 
-// SAFETY: `NS_GET_PARENT` takes no argument, so the null pointer is never read or written by the
-// kernel, and its result is a descriptor that nobody else owns.
-unsafe impl Ioctl for GetParent {
+// SAFETY: the requests of `linux/nsfs.h` that this module makes take no argument, so the null pointer
+// is never read or written by the kernel, and their result is a descriptor that nobody else owns.
+unsafe impl Ioctl for Related {
     type Output = OwnedFd;
     const IS_MUTATING: bool = false;
 
     fn opcode(&self) -> Opcode {
-        NS_GET_PARENT
+        self.0
     }
 
     fn as_ptr(&mut self) -> *mut std::ffi::c_void {
@@ -37,8 +40,14 @@ unsafe impl Ioctl for GetParent {
 /// The parent of the namespace that `namespace` refers to. An error when the parent lies outside of
 /// what this process may see.
 pub(crate) fn parent_namespace(namespace: impl AsFd) -> io::Result<OwnedFd> {
-    // SAFETY: `GetParent` describes the ioctl as the kernel documents it.
-    unsafe { rustix::ioctl::ioctl(namespace, GetParent) }
+    // SAFETY: `Related` describes the ioctl as the kernel documents it.
+    unsafe { rustix::ioctl::ioctl(namespace, Related(NS_GET_PARENT)) }
+}
+
+/// The user namespace that owns the namespace that `namespace` refers to.
+pub(crate) fn owning_user_namespace(namespace: impl AsFd) -> io::Result<OwnedFd> {
+    // SAFETY: as above.
+    unsafe { rustix::ioctl::ioctl(namespace, Related(NS_GET_USERNS)) }
 }
 
 /// Marks a descriptor that this process inherited, so that it does not survive the next exec. A

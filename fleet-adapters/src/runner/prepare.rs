@@ -427,6 +427,7 @@ impl Attempt<'_> {
             plan,
             exit_record: self.trees.exit_record(),
             observed: self.trees.observed(),
+            connections: Some(self.trees.connections()),
         };
         store.remove(&self.trees.exit_record())?;
         store.remove(&self.trees.observed())?;

@@ -59,6 +59,7 @@ impl IsolationBackend for Plain {
             argv: command.argv.iter().map(PlanWord::text).collect(),
             descriptors: Vec::new(),
             checks: Vec::new(),
+            network: None,
             prepare: Vec::new(),
             cleanup: Vec::new(),
             promise: Vec::new(),

@@ -22,6 +22,14 @@ pub struct Pane {
     pub file: Utf8PathBuf,
 }
 
+/// Listens inside a sandbox's network, for the launcher.
+#[derive(Debug, Args)]
+pub struct Listen {
+    /// Pid of a process in the sandbox, then the addresses
+    #[arg(value_name = "PID ADDRESS…", num_args = 1..)]
+    pub words: Vec<String>,
+}
+
 /// Role names, for completion.
 #[derive(Debug, Args)]
 pub struct Roles {}

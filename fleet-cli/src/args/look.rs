@@ -70,6 +70,24 @@ pub struct Attach {
     pub name: RoleName,
 }
 
+/// Show the connections of a role.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+One line for each connection that the role's sandbox asked for under `network: broker` or \
+`allowlist`: what was asked for, what became of it, and how many bytes went each way when it ended. Under `deny` nothing can be asked for, under `allow` nothing is recorded.
+
+Examples:
+  ours-fleet net Reviewer
+  ours-fleet net Reviewer --json")]
+pub struct Net {
+    /// The role
+    #[arg(value_name = "NAME")]
+    pub name: RoleName,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Show a role's log.
 #[derive(Debug, Args)]
 #[command(after_help = "\

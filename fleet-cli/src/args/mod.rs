@@ -12,8 +12,8 @@ use camino::Utf8PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use act::{Down, ForceRestart, Restart, Send, Up, WaitStage};
-pub use hidden::{Hook, Pane, Roles, Run};
-pub use look::{Attach, Logs, Ls, Peek, Status};
+pub use hidden::{Hook, Listen, Pane, Roles, Run};
+pub use look::{Attach, Logs, Ls, Net, Peek, Status};
 pub use setup::{Completions, Config, Doctor, Init, ShellName, Version, YamlModeArg};
 
 use crate::exit::ExitStatus;
@@ -73,6 +73,8 @@ pub enum Command {
     Peek(Peek),
     /// Show a role's log
     Logs(Logs),
+    /// Show the connections of a role
+    Net(Net),
     /// Connect this terminal to a role's console
     Attach(Attach),
     /// Type a text or press a key in a role's console
@@ -87,6 +89,9 @@ pub enum Command {
     /// The launcher in a role's console
     #[command(name = "_pane", hide = true)]
     Pane(Pane),
+    /// The part of the launcher that enters a sandbox's network
+    #[command(name = "_listen", hide = true)]
+    Listen(Listen),
     /// The hook of an agent program
     #[command(name = "_hook", hide = true)]
     Hook(Hook),
@@ -99,7 +104,7 @@ pub enum Command {
 pub const GROUPS: &[(&str, &[&str])] = &[
     ("Begin", &["init", "config", "doctor"]),
     ("Run", &["up", "down", "restart", "force-restart"]),
-    ("Look", &["ls", "status", "peek", "logs"]),
+    ("Look", &["ls", "status", "peek", "logs", "net"]),
     ("Talk", &["attach", "send"]),
     ("About this program", &["version", "completions"]),
 ];

@@ -7,7 +7,7 @@ use crate::ui::Printer;
 
 /// Verbs that take role names.
 const ROLE_VERBS: &[&str] =
-    &["up", "down", "restart", "force-restart", "status", "peek", "logs", "attach", "send"];
+    &["up", "down", "restart", "force-restart", "status", "peek", "logs", "net", "attach", "send"];
 
 /// The script for a shell.
 pub fn script(shell: ShellName) -> String {

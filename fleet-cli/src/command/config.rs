@@ -4,7 +4,7 @@ use fleet_adapters::runner::native_sandbox::NativeSandboxes;
 use fleet_adapters::runner::version::HarnessVersions;
 use fleet_core::config::{Fleet, Role, Session};
 use fleet_core::id::HarnessId;
-use fleet_core::isolation::{Backend, EnforcementLevel, MountOrigin};
+use fleet_core::isolation::{Backend, EnforcementLevel, MountOrigin, NetworkMode};
 use fleet_core::permissions::{Outer, Translation};
 use fleet_core::plan::unavailable_line;
 use fleet_core::redact::MARKER;
@@ -184,6 +184,11 @@ fn env(role: &Role) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
+/// Whether the mode reaches a list of hosts.
+fn served(mode: NetworkMode) -> bool {
+    matches!(mode, NetworkMode::Broker | NetworkMode::Allowlist)
+}
+
 fn print_isolation(out: &Printer, resolved: &ResolvedRole<'_>) {
     let Some(block) = &resolved.role.isolation else {
         out.line("  isolation    none declared: the role runs with your own rights");
@@ -201,8 +206,14 @@ fn print_isolation(out: &Printer, resolved: &ResolvedRole<'_>) {
         });
     }
     line.row(["isolation  ".to_owned(), text]);
+    let policy = resolved.policy.as_ref();
+    if let Some(policy) = policy.filter(|it| served(it.network)) {
+        let rules: Vec<String> = policy.reachable.iter().map(ToString::to_string).collect();
+        let rules = if rules.is_empty() { "nothing".to_owned() } else { rules.join(", ") };
+        line.row(["reachable  ".to_owned(), rules]);
+    }
     line.print(out, "  ");
-    let Some(policy) = &resolved.policy else { return };
+    let Some(policy) = policy else { return };
     let mut mounts = Table::plain();
     for mount in &policy.mounts {
         let source = match mount.origin {

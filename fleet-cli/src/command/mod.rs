@@ -10,6 +10,7 @@ pub mod hook;
 pub mod init;
 pub mod logs;
 pub mod ls;
+pub mod net;
 pub mod outcome;
 pub mod peek;
 pub mod restart;

@@ -152,7 +152,7 @@ fn promise(policy: &IsolationPolicy, resolved: &ResolvedRole<'_>) -> Value {
         "backend": resolved.backend,
         "mounts": policy.mounts.iter().map(mount).collect::<Vec<_>>(),
         "tmpfs": policy.tmpfs,
-        "endpoints": [],
+        "endpoints": policy.reachable,
         "cwd": policy.cwd,
         "home": policy.home,
         "enforcement": resolved.promise,

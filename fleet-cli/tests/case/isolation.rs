@@ -156,25 +156,11 @@ fn c13_trees_of_other_and_of_temporary_roles_are_refused() {
     assert!(!env.path(".ours-fleet").exists(), "nothing was started");
 }
 
-/// `broker` and `allowlist` cannot be enforced here and are refused; `deny` is a network namespace of
-/// its own, `allow` the host's, and each is called what it is.
+/// `allow` is the host's network, every other mode one of the role's own, and each is called what it is.
 #[test]
-fn d1_a_network_is_what_it_is_called_or_refused() {
+fn d1_a_network_is_what_it_is_called() {
     needs!("tmux", "bwrap");
     let env = TestEnvironment::new();
-    for (network, key) in [
-        ("network: broker", "network"),
-        ("network: allowlist, allow_hosts: [example.org]", "network"),
-        ("network: broker, on_unavailable: warn", "network"),
-    ] {
-        with(&env, &format!("{{ {network} }}"));
-        let out = env.run(["up"]).expect(1);
-        assert!(out.stderr.contains(key), "{}", out.stderr);
-        assert!(out.stderr.contains("not available in this build"), "{}", out.stderr);
-        assert!(out.stderr.contains("deny"), "says what to write instead: {}", out.stderr);
-    }
-    assert!(!env.path(".ours-fleet/control").exists(), "nothing was started");
-
     let role = |name: &str, network: &str| {
         format!(
             "  {name}:\n    harness: command\n    harness_options: {{ argv: [sh, -c, 'readlink /proc/self/ns/net > \"$OURS_FLEET_STATE/net\"; exec cat'] }}\n    isolation: {{ network: {network} }}\n"
@@ -182,11 +168,17 @@ fn d1_a_network_is_what_it_is_called_or_refused() {
     };
     env.write(
         "fleet.yaml",
-        &format!("roles:\n{}{}", role("Closed", "deny"), role("Open", "allow")),
+        &format!(
+            "roles:\n{}{}{}{}",
+            role("Closed", "deny"),
+            role("Broker", "broker"),
+            role("Listed", "allowlist, allow_hosts: [a.example, '*.b.example']"),
+            role("Open", "allow")
+        ),
     );
     env.run(["up"]).expect(0);
     let host = fs::read_link("/proc/self/ns/net").expect("a namespace").display().to_string();
-    for (name, same) in [("Closed", false), ("Open", true)] {
+    for (name, same) in [("Closed", false), ("Broker", false), ("Listed", false), ("Open", true)] {
         let net = wait_for("its namespace", || {
             env.state_file(name, "net").filter(|net| net.ends_with(b"\n"))
         });

@@ -4,6 +4,7 @@
 mod agents;
 mod kill;
 mod matrix;
+mod network;
 mod newer;
 mod outage;
 mod provider;

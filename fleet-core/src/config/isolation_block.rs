@@ -127,18 +127,6 @@ fn unavailable(cursor: &Cursor<'_, '_>, block: &IsolationBlock, cx: &Cx<'_>) -> 
         }
         Backend::Auto | Backend::Bubblewrap | Backend::None => {}
     }
-    match block.network {
-        Some(mode @ (NetworkMode::Broker | NetworkMode::Allowlist)) => {
-            add("network", &format!("`network: {mode}`"), NETWORK_INSTEAD);
-        }
-        None if block.backend != Backend::None => {
-            add("network", "the default `network: broker`", NETWORK_INSTEAD);
-        }
-        None | Some(NetworkMode::Deny | NetworkMode::Allow) => {}
-    }
-    if !block.allow_hosts.is_empty() {
-        add("allow_hosts", "a list of allowed hosts", "leave `allow_hosts` out");
-    }
     if block.resources != Resources::default() {
         add("resources", "capping resources", "leave `resources` out");
     }
@@ -150,8 +138,6 @@ fn unavailable(cursor: &Cursor<'_, '_>, block: &IsolationBlock, cx: &Cx<'_>) -> 
     }
     list
 }
-
-const NETWORK_INSTEAD: &str = "write `network: deny` or `network: allow`";
 
 /// A path through the lexical gate.
 pub(super) fn lexical(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<FsPath> {

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::config::Role;
 use crate::id::SessionId;
 use crate::isolation::Backend;
+use crate::isolation::network::HostRule;
 use crate::launch::Environment;
 use crate::permissions::Outer;
 use crate::redact::Redacted;
@@ -87,6 +88,8 @@ pub(super) const DEGRADED: &str = "without its isolation it uses no settings, ho
 /// How a harness program starts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HarnessLaunch {
+    /// What the program must reach for its model: the part of `network: broker` that it brings along.
+    pub endpoints: Vec<HostRule>,
     /// Program and arguments. The program may be a bare name; the caller resolves it on the `PATH`
     /// of the role. Holds no option value that may be a secret.
     pub argv: Vec<String>,

@@ -296,6 +296,9 @@ pub struct IsolationPolicy {
     pub backend: Backend,
     /// Network mode.
     pub network: NetworkMode,
+    /// What can be reached in the modes `broker` and `allowlist`; empty in the others, where the mode
+    /// says it all.
+    pub reachable: Vec<HostRule>,
     /// Resource caps.
     pub resources: Resources,
     /// Mounts in the order in which they are made: ancestors first.
@@ -324,6 +327,7 @@ impl IsolationPolicy {
         Self {
             backend: Backend::None,
             network: NetworkMode::Allow,
+            reachable: Vec::new(),
             resources: Resources::default(),
             mounts: Vec::new(),
             tmpfs: Vec::new(),

@@ -11,8 +11,9 @@ use camino::Utf8Path;
 
 use self::destinations::Cover;
 use super::forbidden::{Cause, Conflict, ForbiddenList, OwnDirs, Question, Side};
+use super::network::HostRule;
 use super::policy::{
-    Backend, IsolationBlock, IsolationPolicy, Mount, MountMode, MountOrigin, Tmpfs,
+    Backend, IsolationBlock, IsolationPolicy, Mount, MountMode, MountOrigin, NetworkMode, Tmpfs,
 };
 use super::tiers::PROGRAM_DIRECTORIES;
 use crate::diagnostic::{Code, Diagnostic};
@@ -42,6 +43,8 @@ pub struct ResolveContext<'a> {
     pub launch_closure: &'a [LexicalPath],
     /// What the role sees of the operator's harness home; empty for a harness without one.
     pub shared: &'a SharedItems,
+    /// What the harness must reach for its model, for `network: broker`.
+    pub model_endpoints: &'a [HostRule],
     /// The uid that fleet runs as.
     pub uid: u32,
 }
@@ -97,7 +100,7 @@ pub fn resolve(
     let state = lexical(&context.trees.state).map_err(|problem| vec![*problem])?;
     if block.backend == Backend::None {
         let cwd = context.cwd.cloned().unwrap_or(state);
-        return Ok(policy(block, cwd, home));
+        return Ok(policy(block, context, cwd, home));
     }
     if home == LexicalPath::root() {
         return Err(vec![
@@ -142,7 +145,7 @@ pub fn resolve(
     }
     let mut mounts: Vec<Mount> = work.drafts.into_iter().map(|draft| draft.mount).collect();
     mounts.sort_by_cached_key(|mount| (mount.destination.depth(), mount.origin.clone()));
-    let mut policy = policy(block, cwd, home.clone());
+    let mut policy = policy(block, context, cwd, home.clone());
     policy.mounts = mounts;
     policy.tmpfs = tmpfs(&home);
     policy.ephemeral_dirs = ephemeral;
@@ -150,10 +153,16 @@ pub fn resolve(
     Ok(policy)
 }
 
-fn policy(block: &IsolationBlock, cwd: LexicalPath, home: LexicalPath) -> IsolationPolicy {
+fn policy(
+    block: &IsolationBlock,
+    context: &ResolveContext<'_>,
+    cwd: LexicalPath,
+    home: LexicalPath,
+) -> IsolationPolicy {
     IsolationPolicy {
         backend: block.backend,
         network: block.network(),
+        reachable: reachable(block, context.model_endpoints),
         resources: block.resources,
         mounts: Vec::new(),
         tmpfs: Vec::new(),
@@ -165,6 +174,22 @@ fn policy(block: &IsolationBlock, cwd: LexicalPath, home: LexicalPath) -> Isolat
         residual_risks: Vec::new(),
         blocklist_version: ForbiddenList::VERSION,
     }
+}
+
+/// What the mode lets through (01 §2.8), each once: the harness's own endpoints first.
+fn reachable(block: &IsolationBlock, model_endpoints: &[HostRule]) -> Vec<HostRule> {
+    let own = match block.network() {
+        NetworkMode::Broker => model_endpoints,
+        NetworkMode::Allowlist => &[],
+        NetworkMode::Deny | NetworkMode::Allow => return Vec::new(),
+    };
+    let mut rules: Vec<HostRule> = Vec::with_capacity(own.len() + block.allow_hosts.len());
+    for rule in own.iter().chain(&block.allow_hosts) {
+        if !rules.contains(rule) {
+            rules.push(rule.clone());
+        }
+    }
+    rules
 }
 
 fn tmpfs(home: &LexicalPath) -> Vec<Tmpfs> {

@@ -246,6 +246,7 @@ impl Scene {
             forbidden: &forbidden,
             launch_closure: &self.closure,
             shared: &self.shared,
+            model_endpoints: &[],
             uid: self.uid,
         };
         resolve(&self.block, &context, probe)

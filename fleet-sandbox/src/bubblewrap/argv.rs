@@ -7,12 +7,14 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use fleet_core::isolation::network::NetworkLayout;
 use fleet_core::isolation::{
     BackendName, EnforcementRow, IsolationPolicy, Mount, MountMode, MountOrigin, NetworkMode,
     SystemView,
 };
 use fleet_core::launch::{
-    Cleanup, DescriptorRequest, LaunchCommand, LaunchPlan, PlanWord, Preparation, SourceCheck,
+    Cleanup, DescriptorRequest, LaunchCommand, LaunchPlan, NetworkPlan, PlanWord, Preparation,
+    SourceCheck,
 };
 use fleet_core::port::{FileKind, PlanError, ProbeEvidence};
 
@@ -225,9 +227,14 @@ pub(super) fn plan(
     line.text(&evidence.program);
     line.literals(namespaces(policy));
     line.descriptor("--json-status-fd", DescriptorRequest::StatusPipe);
+    let layout = NetworkLayout::of(&policy.reachable);
+    let served = policy.network != NetworkMode::Allow && !layout.listeners.is_empty();
+    if served {
+        line.descriptor("--block-fd", DescriptorRequest::ReleasePipe);
+    }
     line.words.extend(system_view(host, policy).into_iter().map(PlanWord::Text));
     if policy.system == SystemView::Curated {
-        generated_etc(&mut line, host, policy);
+        generated_etc(&mut line, host, policy, &layout);
     }
     line.words.extend(in_memory(policy).into_iter().map(PlanWord::Text));
     if policy.system == SystemView::Full
@@ -255,11 +262,18 @@ pub(super) fn plan(
         checks: line.checks,
         prepare: line.prepare,
         cleanup: line.cleanup,
+        network: served
+            .then(|| NetworkPlan { rules: policy.reachable.clone(), listeners: layout.listeners }),
         promise,
     })
 }
 
-fn generated_etc(line: &mut Line, host: &HostView, policy: &IsolationPolicy) {
+fn generated_etc(
+    line: &mut Line,
+    host: &HostView,
+    policy: &IsolationPolicy,
+    layout: &NetworkLayout,
+) {
     let HostView { uid, gid, .. } = host;
     // A name that would break the format is not worth a failed launch.
     let plain = host.user.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
@@ -279,7 +293,11 @@ fn generated_etc(line: &mut Line, host: &HostView, policy: &IsolationPolicy) {
     let _ = writeln!(group, "{user}:x:{gid}:\nnogroup:x:65534:");
     line.data("/etc/passwd", passwd);
     line.data("/etc/group", group);
-    line.data("/etc/hosts", HOSTS.to_owned());
+    let mut hosts = HOSTS.to_owned();
+    for (address, name) in &layout.hosts {
+        let _ = writeln!(hosts, "{address} {name}");
+    }
+    line.data("/etc/hosts", hosts);
     line.data("/etc/machine-id", MACHINE_ID.to_owned());
     let resolver = match policy.network {
         NetworkMode::Allow => host.resolv_conf.clone().unwrap_or_default(),

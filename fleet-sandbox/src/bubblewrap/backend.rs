@@ -34,17 +34,11 @@ impl IsolationBackend for BubblewrapIsolation {
         BackendName::Bubblewrap
     }
 
-    fn enforces_network(&self, mode: NetworkMode) -> bool {
-        matches!(mode, NetworkMode::Deny | NetworkMode::Allow)
+    fn enforces_network(&self, _mode: NetworkMode) -> bool {
+        true
     }
 
     async fn probe(&self, policy: &IsolationPolicy) -> Result<ProbeEvidence, ProbeFailure> {
-        if !self.enforces_network(policy.network) {
-            return Err(ProbeFailure::CannotEnforce {
-                backend: BackendName::Bubblewrap,
-                what: format!("`network: {}`", policy.network),
-            });
-        }
         let program = self.program.as_ref().ok_or(ProbeFailure::Missing {
             program: "bwrap".to_owned(),
             hint: "install it: apt install bubblewrap",
@@ -58,12 +52,6 @@ impl IsolationBackend for BubblewrapIsolation {
         evidence: &ProbeEvidence,
         command: &LaunchCommand,
     ) -> Result<LaunchPlan, PlanError> {
-        if !self.enforces_network(policy.network) {
-            return Err(PlanError::Unsupported {
-                backend: BackendName::Bubblewrap,
-                what: format!("`network: {}`", policy.network),
-            });
-        }
         argv::plan(&self.host, policy, evidence, command, self.promise(policy))
     }
 
@@ -77,10 +65,11 @@ impl IsolationBackend for BubblewrapIsolation {
         let network = match policy.network {
             NetworkMode::Allow => row(Item::Network, "allow", "the host's network, as asked"),
             NetworkMode::Deny => row(Item::Network, "deny", "a network namespace of its own"),
-            other => EnforcementRow {
-                level: EnforcementLevel::Missing,
-                ..row(Item::Network, other.as_str(), "not available in this build")
-            },
+            NetworkMode::Broker | NetworkMode::Allowlist => row(
+                Item::Network,
+                &reachable(policy),
+                "a network namespace of its own, in which the launcher serves what is listed",
+            ),
         };
         let nested = if policy.nested_sandbox {
             row(Item::NestedNamespaces, "allowed", "not restricted, as asked (nested_sandbox)")
@@ -111,6 +100,13 @@ impl IsolationBackend for BubblewrapIsolation {
         rows.extend(missing_caps(policy.resources));
         rows
     }
+}
+
+/// The mode with every endpoint that can be reached.
+fn reachable(policy: &IsolationPolicy) -> String {
+    let list: Vec<String> = policy.reachable.iter().map(ToString::to_string).collect();
+    let list = if list.is_empty() { "nothing".to_owned() } else { list.join(", ") };
+    format!("{}: {list}", policy.network)
 }
 
 /// Rows of the caps that are asked for; nothing holds them yet.

@@ -44,6 +44,7 @@ pub const FLAGS: &[Flag] = &[
     flag("--disable-userns", 0, Guard::Row(Item::NestedNamespaces)),
     flag("--hostname", 1, Guard::Row(Item::Hostname)),
     flag("--json-status-fd", 1, Guard::Setup),
+    flag("--block-fd", 1, Guard::Setup),
     flag("--ro-bind", 2, Guard::Row(Item::Filesystem)),
     flag("--ro-bind-try", 2, Guard::Setup),
     flag("--bind", 2, Guard::Row(Item::Filesystem)),

@@ -14,6 +14,7 @@ use crate::seccomp;
 /// Flags without which no plan can be made, as the help names them.
 const NEEDED: &[&str] = &[
     "--add-seccomp-fd",
+    "--block-fd",
     "--cap-drop",
     "--die-with-parent",
     "--disable-userns",

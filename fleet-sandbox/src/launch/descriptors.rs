@@ -20,6 +20,7 @@ use crate::seccomp;
 pub(super) struct Fulfilled {
     passed: Vec<OwnedFd>,
     status: Option<OwnedFd>,
+    release: Option<OwnedFd>,
 }
 
 impl Fulfilled {
@@ -40,6 +41,11 @@ impl Fulfilled {
     pub(super) fn take_status(&mut self) -> Option<OwnedFd> {
         self.status.take()
     }
+
+    /// Our end of the pipe on which the sandbox program waits; a byte lets it go on.
+    pub(super) fn take_release(&mut self) -> Option<OwnedFd> {
+        self.release.take()
+    }
 }
 
 pub(super) fn fulfil(plan: &LaunchPlan, prepared: &Prepared) -> Result<Fulfilled, Refusal> {
@@ -53,7 +59,7 @@ pub(super) fn fulfil(plan: &LaunchPlan, prepared: &Prepared) -> Result<Fulfilled
     for check in &plan.checks {
         open_source(&check.path, check.identity, check.file)?;
     }
-    let mut status = None;
+    let (mut status, mut release) = (None, None);
     let mut passed = Vec::with_capacity(plan.descriptors.len());
     for request in &plan.descriptors {
         passed.push(match request {
@@ -79,9 +85,17 @@ pub(super) fn fulfil(plan: &LaunchPlan, prepared: &Prepared) -> Result<Fulfilled
                 }
                 write
             }
+            DescriptorRequest::ReleasePipe => {
+                let (read, write) = pipe_with(PipeFlags::CLOEXEC)
+                    .map_err(|errno| Refusal::system("make a pipe")(errno.into()))?;
+                if release.replace(write).is_some() {
+                    return Err(Refusal::Plan { why: "two release pipes".to_owned() });
+                }
+                read
+            }
         });
     }
-    Ok(Fulfilled { passed, status })
+    Ok(Fulfilled { passed, status, release })
 }
 
 /// Opens a source without following a link anywhere, and only if it still is what was resolved.

@@ -13,6 +13,7 @@ use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::record;
+use super::relay::Network;
 use super::status::{Report, StatusPipe};
 use crate::observe::{self, Sandboxed};
 use crate::procfs;
@@ -94,6 +95,8 @@ pub(super) struct Guard<'a> {
     harness: Option<Harness>,
     exit_code: Option<i32>,
     observed: bool,
+    /// What serves the sandbox; gone with the guard.
+    network: Option<Network>,
     look_until: Option<Instant>,
     ended: Ended,
 }
@@ -116,9 +119,22 @@ impl<'a> Guard<'a> {
             harness: None,
             exit_code: None,
             observed: false,
+            network: None,
             look_until: None,
             ended: Ended::default(),
         }
+    }
+
+    /// Takes over what is known of the sandbox already.
+    pub(super) fn begin(&mut self, network: Option<Network>, reports: &[Report]) {
+        self.network = network;
+        self.note(reports);
+    }
+
+    /// Ends a sandbox whose command must not start.
+    pub(super) fn refuse(&mut self, reason: String) {
+        self.ended.error = Some(reason);
+        self.kill_everything();
     }
 
     pub(super) async fn run(mut self) -> Ended {
@@ -286,7 +302,9 @@ impl<'a> Guard<'a> {
         if !self.ended.started {
             self.ended.code = None;
             self.ended.signal = None;
-            if self.ended.stopped || self.ended.hangup {
+            if self.ended.error.is_some() {
+                // The launch was refused; the end of the sandbox is no news.
+            } else if self.ended.stopped || self.ended.hangup {
                 self.ended.error = Some("ended on request before the command ran".to_owned());
             } else if let Some(signal) = how.terminating_signal() {
                 self.ended.error = Some(format!(

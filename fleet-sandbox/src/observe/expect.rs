@@ -1,5 +1,7 @@
 //! What a plan's line asks for, in the terms of an observation.
 
+use std::net::SocketAddr;
+
 use fleet_core::launch::{DescriptorRequest, LaunchPlan, PlanWord};
 use fleet_core::port::FileIdentity;
 
@@ -35,6 +37,8 @@ pub(super) struct Expected {
     pub(super) filters: usize,
     pub(super) locked_root: bool,
     pub(super) mounts: Vec<ExpectedMount>,
+    /// What the launcher serves inside.
+    pub(super) listeners: Vec<SocketAddr>,
 }
 
 impl Expected {
@@ -56,7 +60,11 @@ pub(super) fn expected(plan: &LaunchPlan) -> Option<Expected> {
             PlanWord::Descriptor(index) => format!("\0{index}"),
         })
         .collect();
-    let mut seen = Expected::default();
+    let network = plan.network.iter().flat_map(|network| &network.listeners);
+    let mut seen = Expected {
+        listeners: network.map(|listener| listener.at).collect(),
+        ..Expected::default()
+    };
     let (mut size, mut mode) = (None, None);
     for (flag, operands) in flags::split(&words)? {
         let first = operands.first();

@@ -1,6 +1,7 @@
 //! Reads what can be seen of a sandbox from outside.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
 use fleet_core::launch::{LaunchFile, LaunchPlan};
@@ -32,6 +33,10 @@ pub struct Facts {
     pub(super) own_namespace: BTreeMap<&'static str, bool>,
     /// User namespaces between the command's and the launcher's, its own included.
     pub(super) user_levels: Option<usize>,
+    /// The network interfaces that the command sees.
+    pub(super) interfaces: Option<Vec<String>>,
+    /// What listens in the command's network.
+    pub(super) listening: Option<Vec<SocketAddr>>,
     /// The command's mounts.
     pub(super) mounts: Option<Vec<MountLine>>,
     /// What is visible at the destinations whose object is known.
@@ -76,6 +81,8 @@ pub(crate) fn look(launch: &LaunchFile, at: Sandboxed) -> Facts {
             .filter_map(|name| Some((*name, namespace_differs(pid, name)?)))
             .collect(),
         user_levels: user_levels(pid),
+        interfaces: procfs::interfaces(pid),
+        listening: procfs::listening(pid),
         mounts: std::fs::read(format!("/proc/{pid}/mountinfo"))
             .ok()
             .map(|text| mountinfo(&text).collect()),

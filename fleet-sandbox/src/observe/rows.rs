@@ -52,12 +52,7 @@ fn judge_bare(promised: &EnforcementRow, facts: &Facts) -> Verdict {
 fn judge(item: Item, wanted: &Expected, facts: &Facts) -> Verdict {
     match item {
         Item::Filesystem => filesystem(wanted, facts),
-        Item::Network => match (wanted.has("--unshare-net"), facts.own_namespace.get("net")) {
-            (_, None) => unseen(),
-            (true, Some(true)) => holds("a network namespace of its own"),
-            (true, Some(false)) => fails("the host's network namespace"),
-            (false, Some(_)) => holds("the host's network, as asked"),
-        },
+        Item::Network => network(wanted, facts),
         Item::Processes => processes(wanted, facts),
         Item::Ipc => own_namespace(facts, "ipc", "an IPC namespace of its own"),
         Item::Hostname => hostname(wanted, facts),
@@ -72,6 +67,35 @@ fn judge(item: Item, wanted: &Expected, facts: &Facts) -> Verdict {
         Item::Environment => environment(facts),
         Item::Lifetime => given(facts, &["--die-with-parent"]),
         Item::Memory | Item::Pids | Item::Cpu => fails("not enforced in this build"),
+    }
+}
+
+/// A network of its own has no way out but the sockets that the launcher serves; they are looked for
+/// where the command would connect to them.
+fn network(wanted: &Expected, facts: &Facts) -> Verdict {
+    match (wanted.has("--unshare-net"), facts.own_namespace.get("net")) {
+        (_, None) => return unseen(),
+        (true, Some(false)) => return fails("the host's network namespace"),
+        (false, Some(_)) => return holds("the host's network, as asked"),
+        (true, Some(true)) => {}
+    }
+    let (Some(interfaces), Some(listening)) = (&facts.interfaces, &facts.listening) else {
+        return unseen();
+    };
+    if let Some(other) = interfaces.iter().find(|name| *name != "lo") {
+        return fails(format!("a network namespace of its own, but with the interface {other}"));
+    }
+    let lacking = wanted.listeners.iter().filter(|at| !listening.contains(at)).count();
+    match (wanted.listeners.len(), lacking) {
+        (0, _) => holds("a network namespace of its own, with loopback only"),
+        (count, 0) => holds(format!(
+            "a network namespace of its own, with loopback only; {count} sockets of the launcher \
+             listen in it"
+        )),
+        (count, lacking) => (
+            EnforcementLevel::Degraded,
+            format!("a network namespace of its own, but {lacking} of {count} sockets are missing"),
+        ),
     }
 }
 

@@ -91,12 +91,19 @@ fn a12_none_at_all_is_missing_and_an_old_one_is_named_old() {
 }
 
 #[test]
-fn a12_modes_that_cannot_be_enforced_are_errors() {
+fn a12_the_trial_of_a_served_network_is_made_in_one_of_its_own() {
+    need_bwrap!();
     let launch = Launch::new();
-    for mode in [NetworkMode::Broker, NetworkMode::Allowlist] {
-        let failure = probe(&launch, &Host::path_directories(), mode).expect_err("not built");
-        assert!(matches!(failure, ProbeFailure::CannotEnforce { .. }), "{failure:?}");
+    // One that works, but not with a network of its own.
+    let script = format!(
+        "case \"$*\" in *--unshare-net*) echo 'no network namespace' >&2; exit 1;; esac; exec {} \"$@\"",
+        real()
+    );
+    for mode in [NetworkMode::Broker, NetworkMode::Allowlist, NetworkMode::Deny] {
+        let failure = probe(&launch, &shim(&launch, &script), mode).expect_err("no namespace");
+        assert!(failure.to_string().contains("no network namespace"), "{failure}");
     }
+    probe(&launch, &shim(&launch, &script), NetworkMode::Allow).expect("needs none");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use fleet_core::isolation::{
     Backend, IsolationPolicy, Mount, MountMode, MountOrigin, NetworkMode, Resources, SystemView,
     Tmpfs,
 };
-use fleet_core::launch::{LaunchCommand, LaunchPlan, PlanWord};
+use fleet_core::launch::{DescriptorRequest, LaunchCommand, LaunchPlan, PlanWord};
 use fleet_core::path::LexicalPath;
 use fleet_core::port::{FileIdentity, FileKind, IsolationBackend as _, PlanError};
 use fleet_sandbox::bubblewrap::{HostView, SystemPath, flags};
@@ -57,6 +57,7 @@ pub(crate) fn policy() -> IsolationPolicy {
     IsolationPolicy {
         backend: Backend::Bubblewrap,
         network: NetworkMode::Deny,
+        reachable: Vec::new(),
         resources: Resources::default(),
         mounts: vec![
             mount("/srv/state/Rev", 10, MountMode::ReadWrite, MountOrigin::State),
@@ -186,12 +187,31 @@ fn root_keeps_its_kernel_settings_covered_even_when_nesting() {
 }
 
 #[test]
-fn modes_that_are_not_built_are_refused_by_the_plan_too() {
-    for network in [NetworkMode::Broker, NetworkMode::Allowlist] {
-        let policy = IsolationPolicy { network, ..policy() };
-        let result = backend().plan(&policy, &evidence("/usr/bin/bwrap".into(), true), &command());
-        assert!(matches!(result, Err(PlanError::Unsupported { .. })));
-    }
+fn a_served_network_holds_the_command_back_until_its_sockets_listen() {
+    let rules = ["api.example:443", "*.other.example"].map(|text| text.parse().expect(text));
+    let policy =
+        IsolationPolicy { network: NetworkMode::Allowlist, reachable: rules.to_vec(), ..policy() };
+    let plan = backend().plan(&policy, &evidence("/usr/bin/bwrap".into(), true), &command());
+    let plan = plan.expect("a plan");
+    assert!(plan.argv.contains(&PlanWord::text("--block-fd")));
+    assert!(plan.argv.contains(&PlanWord::text("--unshare-net")));
+    let network = plan.network.expect("a network");
+    assert_eq!(network.rules, rules);
+    let listeners: Vec<String> = network.listeners.iter().map(|it| it.at.to_string()).collect();
+    assert_eq!(listeners, ["127.0.77.1:443", "127.0.76.1:3128"]);
+    let hosts = plan.descriptors.iter().find_map(|request| match request {
+        DescriptorRequest::Data { label, content } if label == "/etc/hosts" => Some(content),
+        _ => None,
+    });
+    assert!(hosts.is_some_and(|hosts| hosts.ends_with("127.0.77.1 api.example\n")), "{hosts:?}");
+
+    // Nothing to serve: as under `deny`.
+    let policy = IsolationPolicy { reachable: Vec::new(), ..policy };
+    let plan = backend().plan(&policy, &evidence("/usr/bin/bwrap".into(), true), &command());
+    let plan = plan.expect("a plan");
+    assert_eq!(plan.network, None);
+    assert!(!plan.argv.contains(&PlanWord::text("--block-fd")));
+    assert!(plan.argv.contains(&PlanWord::text("--unshare-net")));
 }
 
 #[test]

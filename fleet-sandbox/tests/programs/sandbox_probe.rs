@@ -37,6 +37,11 @@ fn main() {
             runtime.unwrap().block_on(fleet_sandbox::run_pane(file.as_str().into())),
         );
     }
+    if let [word, arguments @ ..] = args.as_slice()
+        && word == "_listen"
+    {
+        std::process::exit(fleet_sandbox::listen_inside(arguments));
+    }
     for attempt in args.split(|word| word == "::") {
         let attempt: Vec<&str> = attempt.iter().map(String::as_str).collect();
         match run(&attempt) {
@@ -45,6 +50,37 @@ fn main() {
         }
         let _ = std::io::stdout().flush();
     }
+}
+
+fn talk(address: &str, connect_to: Option<&str>) -> Attempt {
+    use std::net::ToSocketAddrs as _;
+    let mut found = Err("no address".to_owned());
+    for address in io(address.to_socket_addrs())? {
+        found = io(TcpStream::connect_timeout(&address, Duration::from_secs(5)));
+        if found.is_ok() {
+            break;
+        }
+    }
+    let mut stream = found?;
+    io(stream.set_read_timeout(Some(Duration::from_secs(5))))?;
+    if let Some(target) = connect_to {
+        io(write!(stream, "CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"))?;
+        let mut head = Vec::new();
+        let mut byte = [0];
+        while !head.ends_with(b"\r\n\r\n") && io(stream.read(&mut byte))? == 1 {
+            head.push(byte[0]);
+        }
+        let status = String::from_utf8_lossy(&head);
+        let status = status.split(' ').nth(1).unwrap_or_default().to_owned();
+        if status != "200" {
+            return Err(status);
+        }
+    }
+    io(stream.write_all(b"hello\n"))?;
+    io(stream.shutdown(std::net::Shutdown::Write))?;
+    let mut answer = String::new();
+    io(stream.read_to_string(&mut answer))?;
+    if answer.is_empty() { Err("no answer".to_owned()) } else { Ok(answer) }
 }
 
 fn text(error: &Error) -> String {
@@ -108,6 +144,13 @@ fn run(attempt: &[&str]) -> Attempt {
         ["connect-tcp", port] => {
             let address = ([127, 0, 0, 1], port.parse().unwrap()).into();
             io(TcpStream::connect_timeout(&address, Duration::from_secs(2))).map(|_| String::new())
+        }
+        // Says a line to HOST:PORT, by name, and gives back what is answered.
+        ["talk", host_and_port] => talk(host_and_port, None),
+        ["talk-by-proxy", proxy, target] => talk(proxy, Some(target)),
+        ["send-udp", port] => {
+            let socket = io(std::net::UdpSocket::bind("127.0.0.1:0"))?;
+            io(socket.send_to(b"x", ("127.0.0.1", port.parse().unwrap()))).map(|_| String::new())
         }
         ["status", field] => {
             let status = io(std::fs::read_to_string("/proc/self/status"))?;

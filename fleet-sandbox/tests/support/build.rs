@@ -109,6 +109,7 @@ impl PolicyBuilder {
         let policy = IsolationPolicy {
             backend: Backend::Bubblewrap,
             network: NetworkMode::Deny,
+            reachable: Vec::new(),
             resources: Resources::default(),
             mounts: Vec::new(),
             tmpfs: vec![
@@ -161,6 +162,13 @@ impl PolicyBuilder {
             mode: MountMode::ReadOnly,
             origin: MountOrigin::Overlay { path: path.to_string() },
         });
+        self
+    }
+
+    /// `network: allowlist` with these hosts.
+    pub(crate) fn reachable(mut self, hosts: &[&str]) -> Self {
+        self.policy.network = NetworkMode::Allowlist;
+        self.policy.reachable = hosts.iter().map(|host| host.parse().expect(host)).collect();
         self
     }
 

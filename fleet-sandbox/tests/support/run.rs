@@ -92,6 +92,7 @@ impl Launch {
             plan,
             exit_record: self.control.join("exit.json"),
             observed: self.control.join("observed.json"),
+            connections: Some(self.control.join("connections.jsonl")),
         }
     }
 

@@ -184,7 +184,8 @@ fn network(role: &Role, harness: &dyn Harness) -> Option<Check> {
     harness.prerequisite()?;
     (block.network() == NetworkMode::Deny).then(|| {
         let detail = format!("`network: deny`: `{}` cannot reach its model", harness.id());
-        isolation(role, "network", Level::Fail, detail).fix("write `network: allow`")
+        isolation(role, "network", Level::Fail, detail)
+            .fix("write `network: broker`, which reaches the model and nothing else")
     })
 }
 

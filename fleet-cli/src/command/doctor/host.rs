@@ -81,6 +81,7 @@ fn bare_policy() -> IsolationPolicy {
     IsolationPolicy {
         backend: Backend::Bubblewrap,
         network: NetworkMode::Deny,
+        reachable: Vec::new(),
         resources: Resources::default(),
         mounts: Vec::new(),
         tmpfs: Vec::new(),

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::options::ClaudeOptions;
 use super::overlay::overlay;
 use super::settings::{Inputs, Settings};
@@ -12,6 +14,7 @@ use crate::harness::prompts::{first_prompt, restart_prompt};
 use crate::harness::{
     DEGRADED, FileContent, FilePlace, HarnessFile, HarnessLaunch, LaunchContext, StartMode,
 };
+use crate::isolation::network::{HostRule, rule_of_url};
 use crate::redact::Redacted;
 
 /// The program.
@@ -19,6 +22,11 @@ pub(super) const PROGRAM: &str = "claude";
 
 const OVERLAY: &str = "settings-overlay.json";
 const SERVERS: &str = "mcp-config.json";
+
+/// The variable that leads the program to another server.
+const BASE_URL: &str = "ANTHROPIC_BASE_URL";
+/// Its server without that. Known from its documentation, not measured.
+const PUBLIC: &str = "https://api.anthropic.com";
 
 /// The context size that the budget of a role is a share of.
 const CONTEXT: u64 = 1_000_000;
@@ -50,7 +58,20 @@ pub(super) fn launch(context: &LaunchContext<'_>) -> HarnessLaunch {
         files,
         replaced: Vec::new(),
         notes: notes(context, &options),
+        endpoints: endpoints(context),
     }
+}
+
+/// Where the model is asked: the base address that the role's environment or the operator's settings
+/// name, else the public one. An address that cannot be read opens nothing.
+fn endpoints(context: &LaunchContext<'_>) -> Vec<HostRule> {
+    let settings = context.operator_files.get(home::SETTINGS);
+    let settings = settings.and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let named = match context.role.env.get(BASE_URL) {
+        Some(url) => Some(url.expose().as_str()),
+        None => settings.as_ref().and_then(|it| it["env"][BASE_URL].as_str()),
+    };
+    rule_of_url(named.unwrap_or(PUBLIC)).into_iter().collect()
 }
 
 fn handed_out(name: &str, text: Redacted<String>) -> HarnessFile {

@@ -12,7 +12,12 @@ use crate::harness::prompts::{first_prompt, restart_prompt};
 use crate::harness::{
     FileContent, FilePlace, HarnessFile, HarnessLaunch, LaunchContext, LaunchDirs, StartMode,
 };
+use crate::isolation::network::{HostRule, rule_of_url};
 use crate::redact::Redacted;
+
+/// Its servers with a key and with a login of ChatGPT. Known from its documentation, not measured.
+const PUBLIC: &[&str] =
+    &["https://api.openai.com", "https://chatgpt.com", "https://auth.openai.com"];
 
 pub(super) fn launch(context: &LaunchContext<'_>) -> HarnessLaunch {
     let LaunchContext { role, dirs, .. } = *context;
@@ -36,6 +41,7 @@ pub(super) fn launch(context: &LaunchContext<'_>) -> HarnessLaunch {
         );
     }
     let argv = argv(context, &options, &posture, &mut notes);
+    let endpoints = endpoints(text.expose());
     let config = HarnessFile {
         place: FilePlace::Home,
         name: OPERATOR_CONFIG.to_owned(),
@@ -53,6 +59,20 @@ pub(super) fn launch(context: &LaunchContext<'_>) -> HarnessLaunch {
         files,
         replaced: Vec::new(),
         notes,
+        endpoints,
+    }
+}
+
+/// Where the model is asked: the provider that the generated file chooses, else the public servers.
+/// An address that cannot be read opens nothing.
+fn endpoints(config: &str) -> Vec<HostRule> {
+    let Ok(config) = config.parse::<toml::Table>() else { return Vec::new() };
+    let chosen = config.get("model_provider").and_then(toml::Value::as_str);
+    let of = |name: &str| config.get("model_providers")?.get(name)?.get("base_url")?.as_str();
+    match chosen.map(|name| (name, of(name))) {
+        Some((_, Some(url))) => rule_of_url(url).into_iter().collect(),
+        None | Some(("openai", None)) => PUBLIC.iter().filter_map(|url| rule_of_url(url)).collect(),
+        Some((_, None)) => Vec::new(),
     }
 }
 

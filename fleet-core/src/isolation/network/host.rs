@@ -1,5 +1,5 @@
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// A DNS name: ASCII labels in lower case, without a trailing dot. Never an address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -90,12 +90,16 @@ fn is_number(label: &str) -> bool {
 }
 
 impl Host {
-    /// A name or an address without a port; an IPv6 address without brackets.
+    /// A name or an address without a port; an IPv6 address without brackets. `localhost` is
+    /// 127.0.0.1: it needs no resolver, and none may say otherwise.
     pub fn parse(text: &str) -> Result<Self, HostError> {
-        match text.parse::<IpAddr>() {
-            Ok(address) => Ok(Self::Address(plain(address))),
-            Err(_) => HostName::parse(text).map(Self::Name),
+        if let Ok(address) = text.parse::<IpAddr>() {
+            return Ok(Self::Address(plain(address)));
         }
+        Ok(match HostName::parse(text)? {
+            name if name.as_str() == "localhost" => Self::Address(Ipv4Addr::LOCALHOST.into()),
+            name => Self::Name(name),
+        })
     }
 }
 
@@ -107,12 +111,16 @@ fn plain(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Splits `host[:port]`; an IPv6 address with a port stands in brackets.
-pub(super) fn split_port(text: &str) -> Result<(Host, Option<u16>), HostError> {
-    let port = |text: &str| match text.parse::<u16>() {
+/// A port in digits.
+pub(super) fn parse_port(text: &str) -> Result<u16, HostError> {
+    match text.parse::<u16>() {
         Ok(number) if number > 0 && text.bytes().all(|byte| byte.is_ascii_digit()) => Ok(number),
         _ => Err(HostError::Port),
-    };
+    }
+}
+
+/// Splits `host[:port]`; an IPv6 address with a port stands in brackets.
+pub(super) fn split_port(text: &str) -> Result<(Host, Option<u16>), HostError> {
     if text.is_empty() {
         return Err(HostError::Empty);
     }
@@ -121,7 +129,7 @@ pub(super) fn split_port(text: &str) -> Result<(Host, Option<u16>), HostError> {
         let address = address.parse().map_err(|_| HostError::NotAnAddress)?;
         let number = match after {
             "" => None,
-            _ => Some(port(after.strip_prefix(':').ok_or(HostError::Brackets)?)?),
+            _ => Some(parse_port(after.strip_prefix(':').ok_or(HostError::Brackets)?)?),
         };
         return Ok((Host::Address(plain(IpAddr::V6(address))), number));
     }
@@ -131,7 +139,7 @@ pub(super) fn split_port(text: &str) -> Result<(Host, Option<u16>), HostError> {
             address @ Host::Address(_) => Ok((address, None)),
             Host::Name(_) => Err(HostError::Brackets),
         },
-        Some((host, number)) => Ok((Host::parse(host)?, Some(port(number)?))),
+        Some((host, port)) => Ok((Host::parse(host)?, Some(parse_port(port)?))),
     }
 }
 

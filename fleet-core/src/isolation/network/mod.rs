@@ -5,8 +5,12 @@
 
 mod address;
 mod host;
+mod layout;
 mod rule;
+mod url;
 
 pub use self::address::{AddressClass, classify};
 pub use self::host::{Host, HostError, HostName};
+pub use self::layout::{Listener, NetworkLayout, PROXY, Serve};
 pub use self::rule::{DEFAULT_PORTS, HostPattern, HostRule, Target, decide, judge_answer};
+pub use self::url::rule_of_url;

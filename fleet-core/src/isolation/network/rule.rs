@@ -2,8 +2,10 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use super::address::{AddressClass, classify};
-use super::host::{Host, HostError, HostName, split_port};
+use super::host::{Host, HostError, HostName, parse_port, split_port};
 
 /// The ports of a rule that names none.
 pub const DEFAULT_PORTS: &[u16] = &[80, 443];
@@ -18,7 +20,8 @@ pub enum HostPattern {
 }
 
 /// One entry of `allow_hosts`, or an endpoint that a mode brings along.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct HostRule {
     /// The hosts.
     pub pattern: HostPattern,
@@ -27,7 +30,8 @@ pub struct HostRule {
 }
 
 /// What a connection asks for.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Target {
     /// The host.
     pub host: Host,
@@ -103,10 +107,11 @@ impl FromStr for HostRule {
             let (host, port) = split_port(text)?;
             return Ok(Self { pattern: HostPattern::Exact(host), port });
         };
-        match split_port(below)? {
-            (Host::Name(suffix), port) => Ok(Self { pattern: HostPattern::Below(suffix), port }),
-            (Host::Address(_), _) => Err(HostError::NotAnAddress),
-        }
+        let (name, port) = match below.split_once(':') {
+            Some((name, port)) => (name, Some(parse_port(port)?)),
+            None => (below, None),
+        };
+        Ok(Self { pattern: HostPattern::Below(HostName::parse(name)?), port })
     }
 }
 
@@ -121,6 +126,25 @@ impl FromStr for Target {
         }
     }
 }
+
+macro_rules! by_text {
+    ($($name:ident)*) => { $(
+        impl TryFrom<String> for $name {
+            type Error = HostError;
+
+            fn try_from(text: String) -> Result<Self, HostError> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(value: $name) -> String {
+                value.to_string()
+            }
+        }
+    )* };
+}
+by_text!(HostRule Target);
 
 fn with_port(f: &mut fmt::Formatter<'_>, host: &Host, port: Option<u16>) -> fmt::Result {
     match (host, port) {
