@@ -1,8 +1,16 @@
 //! Conformance cases 07 C: what a role may not reach, named after the case.
 
+mod degraded;
+mod destinations;
+mod judge;
 mod overlays;
+mod own;
+mod programs;
 mod repository;
+mod repository_config;
+mod secret_places;
 mod secrets;
+mod words;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

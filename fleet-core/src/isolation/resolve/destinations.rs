@@ -24,7 +24,13 @@ impl Cover {
 
     /// The deepest mount around `path` or at it.
     pub(super) fn deepest(&self, path: &LexicalPath) -> Option<usize> {
-        path.self_and_ancestors().find_map(|place| self.by_destination.get(place).copied())
+        self.deepest_of(path, usize::MAX)
+    }
+
+    /// The same among the first `count` mounts.
+    pub(super) fn deepest_of(&self, path: &LexicalPath, count: usize) -> Option<usize> {
+        let numbers = path.self_and_ancestors().filter_map(|place| self.by_destination.get(place));
+        numbers.copied().find(|number| *number < count)
     }
 
     /// A mount strictly inside `path`.

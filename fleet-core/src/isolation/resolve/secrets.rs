@@ -83,7 +83,7 @@ impl Work<'_> {
             let name = draft.mount.source.file_name().unwrap_or("NAME");
             problem.hint(format!("put it at /run/secrets/{name}"))
         };
-        let around = cover.deepest(place).filter(|number| *number < others);
+        let around = cover.deepest_of(place, others);
         let inside_mount = cover.any_inside(place).map(str::to_owned).or_else(|| {
             let mut inner = tmpfs(home).into_iter().map(|tmpfs| tmpfs.destination);
             inner.find(|inner| inner.relation(place) == Relation::Inside).map(|it| it.to_string())
