@@ -297,7 +297,7 @@ impl<'a> Search<'a> {
         &self,
         absent: &QuickMap<FileIdentity, Vec<(LexicalPath, usize)>>,
     ) -> Option<Hit<'a>> {
-        if absent.is_empty() || self.candidate.identity.is_some() {
+        if self.candidate.identity.is_some() {
             return None;
         }
         let (nearest, rest) = missing_part(self.candidate.path, self.candidate.ancestors)?;

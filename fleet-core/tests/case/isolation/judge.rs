@@ -1,6 +1,6 @@
 //! The judge of the forbidden paths, question by question (01 §2.6).
 
-use fleet_core::isolation::forbidden::Tier;
+use fleet_core::isolation::forbidden::{Cause, Exposure, OwnDirs, Question, Side, Tier};
 
 use super::*;
 
@@ -89,6 +89,15 @@ fn names_alone_refuse() {
         let problems = scene.resolve_by(&probe).expect_err(wanted);
         assert_eq!(problems[0].path, WRITE, "{wanted}");
     }
+    // Names come from the root down, so the outermost of equals is named.
+    let nested = scene(|s| {
+        s.tree.dir("/data/a/b/c");
+        s.forbid_paths = ["/data/a/b", "/data/a"].map(path).to_vec();
+        s.read("/data/a/b/c");
+    });
+    let probe = Restless { tree: nested.tree.clone(), next: AtomicUsize::new(1) };
+    let problem = nested.resolve_by(&probe).expect_err("inside").remove(0);
+    assert!(problem.message.contains("is inside the forbidden path `/data/a` "), "{problem}");
     let scene = make("/data/alias");
     let probe = Restless { tree: scene.tree.clone(), next: AtomicUsize::new(1) };
     scene.resolve_by(&probe).expect("the control");
@@ -276,4 +285,91 @@ fn a_mount_point_inside_is_judged_like_the_mount() {
         s.tree.bind("/home/u/lib", "/data/d/in");
         s.read("/data");
     });
+}
+
+/// The exemption of the own directories is from the state root alone.
+#[test]
+fn own_directories_are_exempt_from_nothing_else() {
+    let state = "/home/u/.ours-fleet/agents/A";
+    for forbidden in ["/home/u/.ours-fleet/agents", state] {
+        let problems = scene(|s| s.forbid_paths.push(path(forbidden))).resolve();
+        let problems = problems.expect_err("the operator forbids it");
+        assert!(problems.iter().all(|it| it.message.contains("`policy.forbid_paths`")));
+    }
+    let problems = scene(|s| {
+        s.forbid_paths.push(path("/home/u/.ours-fleet/agents/A/x"));
+        s.tree.dir("/home/u/.ours-fleet/agents/A/x/y");
+        s.read("/home/u/.ours-fleet/agents/A/x/y");
+    })
+    .resolve()
+    .expect_err("forbidden");
+    assert!(problems.iter().any(|it| it.path == READ), "{problems:#?}");
+}
+
+/// What the harness shares with the role is for the harness: a role that asks for it by itself, as a
+/// secret for example, is refused.
+#[test]
+fn a_shared_item_is_not_the_roles_to_mount() {
+    for from in ["/home/u/.claude/.credentials.json", "/home/u/.claude/CLAUDE.md"] {
+        refused(
+            |s| {
+                s.operator_home().share();
+                s.secret(from, "/run/secrets/x");
+            },
+            "isolation.secrets[0]",
+            &[&format!("source `{from}`"), "login and sessions of a harness"],
+        );
+    }
+}
+
+/// The login is shared under its own name only: an item that leads to it is no way around.
+#[test]
+fn the_login_is_shared_under_its_own_name_only() {
+    let mut scene = Scene::new();
+    scene.operator_home();
+    let list = scene.forbidden();
+    let login = path("/home/u/.claude/.credentials.json");
+    let resolved = scene.tree.resolve(&login).expect("there");
+    let judge = |name: &str, target: &LexicalPath, mode, by_user| {
+        let own = OwnDirs {
+            operator: Some(path("/home/u/.claude")),
+            shared: vec![(target.clone(), name.to_owned())],
+            ..OwnDirs::default()
+        };
+        let question = Question {
+            side: Side::Source,
+            written: login.as_str(),
+            resolved: &resolved,
+            mode,
+            by_user,
+            own: &own,
+        };
+        list.judge(&question, &scene.tree)
+    };
+    let (ro, name) = (MountMode::ReadOnly, ".credentials.json");
+    judge(name, &login, ro, false).expect("the item itself");
+    let other = path("/home/u/.claude/CLAUDE.md");
+    for (refusal, exposure) in [
+        (judge("CLAUDE.md", &login, ro, false), Exposure::Is),
+        (judge(name, &other, ro, false), Exposure::Is),
+        (judge(name, &login, MountMode::ReadWrite, false), Exposure::Is),
+        (judge(name, &login, ro, true), Exposure::Is),
+    ] {
+        let conflict = refusal.expect_err("no other way");
+        assert!(
+            matches!(conflict.cause, Cause::Forbidden { exposure: found, .. } if found == exposure),
+            "{conflict}"
+        );
+    }
+}
+
+/// A pattern is for names directly in the home, through another name of the home as well.
+#[test]
+fn what_is_not_yet_there_deeper_in_an_alias_fits_no_pattern() {
+    let alias = |s: &mut Scene| no(s.tree.bind("/home/u", "/data/h"));
+    let policy = accepted(|s| {
+        alias(s);
+        s.read("/data/h/sub/.x_history");
+    });
+    assert_eq!(policy.missing_sources().count(), 1);
 }

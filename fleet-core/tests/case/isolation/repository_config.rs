@@ -239,3 +239,28 @@ fn a8_whose_the_repository_is_counts_for_both_directories() {
         assert!(problem.message.contains(&words), "{problem}");
     }
 }
+
+/// Every mount of a linked worktree, in order: nothing is covered twice, nothing is left out.
+#[test]
+fn a8_the_mounts_of_a_linked_worktree() {
+    let policy = accepted(worktree);
+    let mounts: Vec<String> = policy
+        .mounts
+        .iter()
+        .filter(|it| !it.destination.as_str().contains(".ours-fleet"))
+        .map(|it| format!("{} {} ({})", it.mode, it.destination, it.origin))
+        .collect();
+    let of_cwd = "of the repository of `cwd`";
+    let expected = [
+        "rw /home/u/work (`cwd`)".to_owned(),
+        format!("ro /home/u/main/.git (the common directory {of_cwd})"),
+        "ro /home/u/work/.git (the protected path `.git`)".to_owned(),
+        format!("rw /home/u/main/.git/logs (the logs {of_cwd})"),
+        format!("rw /home/u/main/.git/objects (the objects {of_cwd})"),
+        format!("rw /home/u/main/.git/refs (the refs {of_cwd})"),
+        format!("rw /home/u/main/.git/worktrees/w (the administrative directory {of_cwd})"),
+        "ro /home/u/main/.git/worktrees/w/commondir (the protected path `commondir`)".to_owned(),
+        "ro /home/u/main/.git/worktrees/w/gitdir (the protected path `gitdir`)".to_owned(),
+    ];
+    assert_eq!(mounts, expected);
+}

@@ -184,3 +184,18 @@ fn only_a_writable_mount_around_the_source_is_a_risk() {
     assert!(!risk(|s| no(s.write("/opt/other"))));
     assert!(!risk(|_| ()));
 }
+
+/// What is wrong with one secret does not depend on another.
+#[test]
+fn a_directory_over_a_file_is_refused_beside_a_file_as_well() {
+    refused(
+        |s| {
+            s.tree.file("/opt/tools/cfg", "old");
+            s.read("/opt/tools");
+            s.secret(NOTES, "/opt/tools/cfg").secret("/home/u/lib", "/opt/tools/cfg");
+            s.block.secrets[1].map_form = true;
+        },
+        "isolation.secrets[1]",
+        &["no such mount point exists"],
+    );
+}
