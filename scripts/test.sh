@@ -251,8 +251,9 @@ cargo check -p fleet-cli --no-default-features --locked
 heading 'shape of the workspace'
 scripts/check-purity
 
-heading 'figures in the README'
+heading 'figures in the documentation'
 bash scripts/figures.sh --check
+bash scripts/mutants.sh --check
 
 heading 'licences, sources, unused dependencies'
 if command -v cargo-deny >/dev/null 2>&1; then
