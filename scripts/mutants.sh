@@ -82,13 +82,13 @@ for file in "${files[@]}"; do
     if [ "$resume" = 1 ] && is_known "$result" "$stamp"; then continue; fi
     rm -rf -- "${result%/mutants.out}"
     mkdir -p "${result%/mutants.out}"
-    targets=(--test=main)
-    if grep -q '^mod tests' "$file"; then targets+=(--lib); fi
+    targets=(--cargo-arg=--test=main)
+    if grep -q '^mod tests' "$file"; then targets+=(--cargo-arg=--lib); fi
     printf '== %s\n' "$file"
     status=0
     nice -n 10 cargo mutants --dir "$out/tree" --in-place --re "^${file//./\\.}:" --output "${result%/mutants.out}" \
         --baseline "$baseline" --timeout 60 --build-timeout 600 --colors never --no-times --level error \
-        -- "${targets[@]}" -- "${tests[@]}" || status=$?
+        "${targets[@]}" -- -- "${tests[@]}" || status=$?
     # 2: something was missed, 3: something ran into the time limit; both are judged below.
     case "$status" in 0 | 2 | 3) ;; *) fail "cargo mutants ended with $status" ;; esac
     printf '%s\n' "$stamp" > "$result/stamp"

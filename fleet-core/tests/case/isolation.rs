@@ -3,6 +3,7 @@
 mod degraded;
 mod destinations;
 mod judge;
+mod overlay_kinds;
 mod overlays;
 mod own;
 mod programs;

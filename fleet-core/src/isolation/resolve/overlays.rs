@@ -165,11 +165,11 @@ impl Work<'_> {
             }
         };
         match &wanted.key {
-            Some(key) if link || odd => {
+            Some(key) => {
                 let problem = Diagnostic::error(Code::InvalidValue, format!("`{source}` {what}"));
                 self.problems.push(problem.path(key).hint("protect what it leads to, or drop it"));
             }
-            _ => self.residual_risks.push(format!("`{source}` {what}")),
+            None => self.residual_risks.push(format!("`{source}` {what}")),
         }
     }
 
