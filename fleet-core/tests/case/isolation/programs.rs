@@ -68,6 +68,8 @@ fn a_program_is_guarded_like_what_a_role_asks_for() {
     );
 }
 
+type Change = fn(&mut Scene);
+
 /// Only what can be written matters, by whatever name.
 #[test]
 fn a_program_is_out_of_the_reach_of_its_agent() {
@@ -85,7 +87,6 @@ fn a_program_is_out_of_the_reach_of_its_agent() {
         program(s);
         s.write("/data").cwd("/home/u/work");
     });
-    type Change = fn(&mut Scene);
     let changes: [Change; 3] = [
         |s| no(s.write("/opt/tools")),
         // A second name of the very file, and of a directory above it.

@@ -87,6 +87,8 @@ fn a8_a_pointer_is_read_up_to_4_kib() {
     assert!(!shown(4096), "a longer file is no pointer of git, and leads nowhere");
 }
 
+type Change = fn(&mut Scene);
+
 #[test]
 fn a8_logs_are_a_directory_of_their_own_or_are_made() {
     let logs = "/home/u/main/.git/logs";
@@ -99,7 +101,6 @@ fn a8_logs_are_a_directory_of_their_own_or_are_made() {
         (mount.kind, mount.identity, mount.mode),
         (Some(fleet_core::port::FileKind::Directory), None, MountMode::ReadWrite)
     );
-    type Change = fn(&mut Scene);
     let changes: [Change; 4] = [
         |s| no(s.tree.link("/home/u/main/.git/logs", "/home/u/lib")),
         |s| no(s.tree.link("/home/u/main/.git/logs", "/home/u/absent")),
