@@ -62,7 +62,7 @@ cargo mutants --version > /dev/null 2>&1 || fail 'cargo-mutants is missing: carg
 whole=0
 if [ "${#files[@]}" -eq 0 ]; then
     whole=1
-    mapfile -t files < <(cargo mutants --list-files 2>/dev/null)
+    mapfile -t files < <(cargo mutants --list 2>/dev/null | cut -d : -f 1 | sort -u)
     [ "${#files[@]}" -gt 0 ] || fail 'no file to change'
 fi
 
@@ -87,8 +87,10 @@ for file in "${files[@]}"; do
     targets=(--cargo-arg=--test=main)
     if grep -q '^mod tests' "$file"; then targets+=(--cargo-arg=--lib); fi
     printf '== %s\n' "$file"
+    # Naming a file on the command line would add to the settings.
+    sed "s#^examine_globs = .*#examine_globs = [\"$file\"]#" .cargo/mutants.toml > "$out/mutants.toml"
     status=0
-    nice -n 10 cargo mutants --dir "$out/tree" --in-place --re "^${file//./\\.}:" --output "${result%/mutants.out}" \
+    nice -n 10 cargo mutants --dir "$out/tree" --in-place --config "$out/mutants.toml" --output "${result%/mutants.out}" \
         --baseline "$baseline" --timeout 60 --build-timeout 600 --colors never --no-times --level error \
         "${targets[@]}" -- -- "${tests[@]}" || status=$?
     # 2: something was missed, 3: something ran into the time limit; both are judged below.
