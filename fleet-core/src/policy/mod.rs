@@ -1,2 +1,6 @@
 //! What a whole fleet may ask for, and how two answers compare: the rules of `policy:`, the order of
 //! policies, and the judgements that `check` and `explain` print.
+
+pub mod order;
+
+mod reach;

@@ -11,7 +11,8 @@ use crate::path::LexicalPath;
 use crate::port::{FileKind, Resolved};
 
 /// Protected where present if `protect` is not written.
-const DEFAULT: &[&str] = &[".git/hooks", ".git/config", ".claude", ".codex", ".mcp.json"];
+pub const DEFAULT_PROTECT: &[&str] =
+    &[".git/hooks", ".git/config", ".claude", ".codex", ".mcp.json"];
 /// A directory that git needs not, so it can be made for the launch and removed after it.
 const HOOKS: &str = ".git/hooks";
 /// Redirects git to the configuration and the hooks of another directory.
@@ -49,7 +50,7 @@ impl Work<'_> {
             .map(|(index, path)| (path.as_str(), Some(format!("isolation.protect[{index}]"))))
             .collect();
         if protect.is_none() {
-            list.extend(DEFAULT.iter().map(|path| (*path, None)));
+            list.extend(DEFAULT_PROTECT.iter().map(|path| (*path, None)));
         }
         for (below, key) in list {
             let below = below.strip_suffix('/').unwrap_or(below);
