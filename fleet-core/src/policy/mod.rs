@@ -1,6 +1,7 @@
 //! What a whole fleet may ask for, and how two answers compare: the rules of `policy:`, the order of
 //! policies, and the judgements that `check` and `explain` print.
 
+pub mod check;
 pub mod order;
 
 mod reach;

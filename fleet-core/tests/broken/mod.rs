@@ -2,5 +2,6 @@
 
 mod config;
 mod isolation;
+mod order;
 mod permissions_claude;
 mod screens;

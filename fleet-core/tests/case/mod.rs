@@ -1,4 +1,5 @@
 mod briefing;
+mod check;
 mod claude_launch;
 mod claude_permissions;
 mod closure;
@@ -11,6 +12,7 @@ mod config_role;
 mod hooks;
 mod isolation;
 mod models;
+mod order;
 mod screens;
 mod select;
 mod shared;

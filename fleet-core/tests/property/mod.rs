@@ -5,6 +5,7 @@ pub(crate) mod fleets;
 pub(crate) mod forbidden;
 mod json_edit;
 mod network;
+pub(crate) mod order;
 pub(crate) mod permissions_claude;
 mod permissions_codex;
 pub(crate) mod resolve;
