@@ -70,6 +70,12 @@ pub enum ErrorKind {
         #[source]
         source: SupervisorError,
     },
+    /// An older version of the fleet files cannot be had.
+    #[error("{message}")]
+    Revision {
+        /// Why.
+        message: String,
+    },
     /// Something that this build does not have.
     #[error("{message}")]
     Unavailable {
@@ -153,6 +159,7 @@ impl ErrorKind {
             Self::State { .. } => "state",
             Self::Probe { .. } => "path",
             Self::Supervisor { .. } => "supervisor",
+            Self::Revision { .. } => "revision",
             Self::Unavailable { .. } => "unavailable",
             Self::NotRunning { .. } => "not-running",
             Self::Control { kind, .. } => kind,

@@ -24,7 +24,7 @@ use std::future::Future;
 use clap::error::ErrorKind as ParseErrorKind;
 
 use app::App;
-use args::{Cli, Command};
+use args::{CheckFormat, Cli, Command};
 use env_vars::Env;
 use error::{CliError, ErrorKind};
 use exit::ExitStatus;
@@ -141,6 +141,7 @@ fn wants_json(command: &Command) -> bool {
     match command {
         Command::Init(args) => args.json,
         Command::Config(args) => args.json,
+        Command::Check(args) => args.format == CheckFormat::Json,
         Command::Doctor(args) => args.json,
         Command::Up(args) => args.json,
         Command::Down(args) => args.json,
@@ -179,6 +180,7 @@ fn dispatch(app: &App, command: &Command) -> Result<ExitStatus, CliError> {
     match command {
         Command::Init(args) => command::init::run(app, args),
         Command::Config(args) => block_on(command::config::run(app, args))?,
+        Command::Check(args) => block_on(command::check::run(app, args))?,
         Command::Doctor(args) => block_on(command::doctor::run(app, args))?,
         Command::Up(args) => block_on(command::up::run(app, args))?,
         Command::Down(args) => block_on(command::down::run(app, args))?,

@@ -32,6 +32,8 @@ pub enum SupervisorChoice {
 pub struct Settings {
     /// The supervisor asked for.
     pub supervisor: SupervisorChoice,
+    /// Where the command runs, if its path is UTF-8.
+    pub cwd: Option<Utf8PathBuf>,
     /// `-c`, absolute; not yet canonical.
     pub configuration: Option<Utf8PathBuf>,
     /// The running program, if its path is UTF-8.
@@ -76,6 +78,7 @@ pub fn read(
     // Canonical, since names of sockets are made from it, and so that all of fleet agrees on it.
     let fleet = probe.resolve(&fleet).map_err(|source| ErrorKind::Probe { source })?.path;
     let settings = Settings {
+        cwd: env.cwd().cloned(),
         supervisor: supervisor(env)?,
         configuration: configuration.map(|path| absolute(env, path, probe)).transpose()?,
         executable: env.executable().cloned(),

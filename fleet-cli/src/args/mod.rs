@@ -1,6 +1,7 @@
 //! What was typed, as data. No I/O, no defaults from the environment, no look at the machine.
 
 mod act;
+mod check;
 mod hidden;
 mod look;
 mod setup;
@@ -12,6 +13,7 @@ use camino::Utf8PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use act::{Down, ForceRestart, Restart, Send, Up, WaitStage};
+pub use check::{Check, CheckFormat};
 pub use hidden::{Hook, Listen, Pane, Roles, Run};
 pub use look::{Attach, Logs, Ls, Net, Peek, Status};
 pub use setup::{Completions, Config, Doctor, Init, ShellName, Version, YamlModeArg};
@@ -55,6 +57,8 @@ pub enum Command {
     Init(Init),
     /// Show what the fleet file means, before anything is started
     Config(Config),
+    /// Judge the fleet files for CI, by their text alone
+    Check(Check),
     /// Check this machine and the fleet; a remedy for each problem
     Doctor(Doctor),
     /// Start what is configured and not running
@@ -102,7 +106,7 @@ pub enum Command {
 
 /// The verbs in the order in which a newcomer needs them.
 pub const GROUPS: &[(&str, &[&str])] = &[
-    ("Begin", &["init", "config", "doctor"]),
+    ("Begin", &["init", "config", "check", "doctor"]),
     ("Run", &["up", "down", "restart", "force-restart"]),
     ("Look", &["ls", "status", "peek", "logs", "net"]),
     ("Talk", &["attach", "send"]),

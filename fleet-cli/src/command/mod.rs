@@ -1,6 +1,7 @@
 //! One file a verb. A command gets an [`App`](crate::app::App) and gives back how it ended.
 
 pub mod attach;
+pub mod check;
 pub mod completions;
 pub mod config;
 pub mod control;

@@ -1,5 +1,6 @@
 //! The numbered cases of the commands.
 
+mod check;
 mod commands;
 mod config;
 mod harnesses;

@@ -1,5 +1,7 @@
 //! Help as people read it. A change shows up here and is looked at on purpose.
 
+mod ci;
+
 use crate::support::TestEnvironment;
 
 #[test]
@@ -11,6 +13,7 @@ fn help_texts() {
         none,
         Some("init"),
         Some("config"),
+        Some("check"),
         Some("doctor"),
         Some("up"),
         Some("down"),
@@ -41,6 +44,7 @@ fn every_example_of_the_help_parses() {
     for verb in [
         "init",
         "config",
+        "check",
         "doctor",
         "up",
         "down",

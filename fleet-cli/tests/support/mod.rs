@@ -5,6 +5,7 @@ mod environment;
 pub(crate) mod harnesses;
 mod process;
 mod provider;
+pub(crate) mod repository;
 
 pub(crate) use environment::TestEnvironment;
 pub(crate) use harnesses::needs_harness;

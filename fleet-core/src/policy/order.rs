@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-pub use self::endpoint::{Endpoint, Host};
+pub use self::endpoint::Endpoint;
 use self::index::Index;
 use crate::config::Provenance;
 use crate::diagnostic::Place;

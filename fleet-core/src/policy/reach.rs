@@ -5,7 +5,7 @@ mod options;
 
 use std::collections::BTreeMap;
 
-use super::order::{Dimension, Endpoint, Grant, Host, Reach, Value};
+use super::order::{Dimension, Endpoint, Grant, Reach, Value};
 use crate::config::{FleetPolicy, Role};
 use crate::harness::{Harness, LaunchDirs};
 use crate::isolation::resolve::DEFAULT_PROTECT;
@@ -110,8 +110,8 @@ impl Draft<'_> {
             self.chain(Dimension::NestedSandbox, level(1, "true"), false);
             self.reach.guards(Dimension::Protect, BLOCK, false);
             self.resources(self.role.isolation.as_ref().map(|it| it.resources), false);
-            let any = Value::Endpoint(Endpoint::ANY);
-            self.add(Dimension::Network, &Endpoint::ANY.to_string(), any, BLOCK, false);
+            let any = Value::Endpoint(Endpoint::Any);
+            self.add(Dimension::Network, &Endpoint::Any.to_string(), any, BLOCK, false);
             return;
         };
         self.add(Dimension::Isolation, BLOCK, level(0, "isolated"), BLOCK, true);
@@ -171,21 +171,17 @@ impl Draft<'_> {
         const KEY: &str = "isolation.network";
         let open = match block.network() {
             NetworkMode::Deny => return,
-            NetworkMode::Allow => Some(Endpoint::ANY),
-            NetworkMode::Broker => {
-                let host = Host::Broker(self.role.harness.to_string());
-                Some(Endpoint { host, port: None })
-            }
+            NetworkMode::Allow => Some(Endpoint::Any),
+            NetworkMode::Broker => Some(Endpoint::Broker(self.role.harness.to_string())),
             NetworkMode::Allowlist => None,
         };
         if let Some(endpoint) = open {
             let subject = endpoint.to_string();
             self.add(Dimension::Network, &subject, Value::Endpoint(endpoint), KEY, true);
         }
-        for (index, text) in block.allow_hosts.iter().enumerate() {
-            // A text that is no endpoint did not load; if it did, it must not pass for nothing.
-            let endpoint = Endpoint::parse(text).unwrap_or(Endpoint::ANY);
-            let subject = text.to_ascii_lowercase();
+        for (index, rule) in block.allow_hosts.iter().enumerate() {
+            let endpoint = Endpoint::Rule(rule.clone());
+            let subject = endpoint.to_string();
             let key = format!("isolation.allow_hosts[{index}]");
             self.add(Dimension::Network, &subject, Value::Endpoint(endpoint), &key, true);
         }

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{Endpoint, Grant, Host, Value};
+use super::{Endpoint, Grant, Value};
+use crate::isolation::network::{Host, HostPattern};
 
 /// The grants of one side, by what they are about.
 pub(super) struct Index<'a> {
@@ -38,7 +39,7 @@ fn key(grant: &Grant) -> String {
         Value::Word | Value::Level { .. } => grant.subject.clone(),
         Value::Exact { value, .. } => format!("{}\0{}", grant.subject, value.expose()),
         Value::Path { path, .. } => path.as_str().to_owned(),
-        Value::Endpoint(endpoint) => with_port(&host_key(&endpoint.host), endpoint.port),
+        Value::Endpoint(endpoint) => endpoint_key(endpoint),
     }
 }
 
@@ -46,25 +47,42 @@ fn wider_keys(grant: &Grant) -> Vec<String> {
     match &grant.value {
         Value::Word | Value::Level { .. } | Value::Exact { .. } => vec![key(grant)],
         Value::Path { path, .. } => path.self_and_ancestors().map(str::to_owned).collect(),
-        Value::Endpoint(Endpoint { host, port }) => {
-            let mut hosts = vec![host_key(&Host::Any), host_key(host)];
-            if let Host::Name(name) | Host::Below(name) = host {
-                let above = name.match_indices('.').map(|(dot, _)| &name[dot + 1..]);
-                hosts.extend(above.map(|suffix| host_key(&Host::Below(suffix.to_owned()))));
+        Value::Endpoint(endpoint) => {
+            let mut keys = vec![ANY.to_owned(), endpoint_key(endpoint)];
+            if let Endpoint::Rule(rule) = endpoint {
+                let patterns =
+                    std::iter::once(pattern_key(&rule.pattern)).chain(above(&rule.pattern));
+                let ports = [None, rule.port];
+                keys.extend(patterns.flat_map(|host| ports.map(|port| with_port(&host, port))));
             }
-            let ports = [None, *port];
-            hosts.iter().flat_map(|host| ports.map(|port| with_port(host, port))).collect()
+            keys
         }
     }
 }
 
-fn host_key(host: &Host) -> String {
-    match host {
-        Host::Any => "any".to_owned(),
-        Host::Below(suffix) => format!("below {suffix}"),
-        Host::Name(name) => format!("name {name}"),
-        Host::Address(address) => format!("address {address}"),
-        Host::Broker(harness) => format!("broker {harness}"),
+/// The keys of every suffix that holds the pattern.
+fn above(pattern: &HostPattern) -> impl Iterator<Item = String> {
+    let name = match pattern {
+        HostPattern::Exact(Host::Name(name)) | HostPattern::Below(name) => name.as_str(),
+        HostPattern::Exact(Host::Address(_)) => "",
+    };
+    name.match_indices('.').map(|(dot, _)| format!("below {}", &name[dot + 1..]))
+}
+
+const ANY: &str = "any";
+
+fn endpoint_key(endpoint: &Endpoint) -> String {
+    match endpoint {
+        Endpoint::Any => ANY.to_owned(),
+        Endpoint::Rule(rule) => with_port(&pattern_key(&rule.pattern), rule.port),
+        Endpoint::Broker(harness) => format!("broker {harness}"),
+    }
+}
+
+fn pattern_key(pattern: &HostPattern) -> String {
+    match pattern {
+        HostPattern::Exact(host) => format!("host {host}"),
+        HostPattern::Below(suffix) => format!("below {suffix}"),
     }
 }
 
