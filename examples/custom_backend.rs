@@ -84,6 +84,7 @@ fn policy(network: NetworkMode) -> Result<IsolationPolicy, Box<dyn std::error::E
     Ok(IsolationPolicy {
         backend: Backend::None,
         network,
+        reachable: Vec::new(),
         resources: Resources::default(),
         mounts: Vec::new(),
         tmpfs: Vec::new(),
