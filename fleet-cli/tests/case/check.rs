@@ -42,11 +42,6 @@ impl Run {
         assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.out, self.err);
         self
     }
-
-    #[track_caller]
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}", self.out))
-    }
 }
 
 #[test]

@@ -219,10 +219,9 @@ impl Grant {
 
     fn shown(&self, row: &Row) -> String {
         match &self.value {
-            Value::Word | Value::Endpoint(_) => row.present.to_owned(),
             Value::Level { word, .. } => word.clone(),
             Value::Path { mode, .. } if row.rule == Rule::Tree => mode.as_str().to_owned(),
-            Value::Path { .. } => row.present.to_owned(),
+            Value::Word | Value::Endpoint(_) | Value::Path { .. } => row.present.to_owned(),
             Value::Exact { shown, .. } => shown.clone(),
         }
     }
@@ -363,7 +362,7 @@ impl Reach {
             Rule::Guards => {
                 let facet = self.facets.get(&row.dimension);
                 let new = Index::new(mine);
-                let lost = theirs.iter().filter(|old| !new.covers(old));
+                let gone = theirs.iter().filter(|old| !new.covers(old));
                 let loss = |old: &Grant| {
                     let now = new.same_subject(old);
                     let to = now.map_or_else(|| row.absent.to_owned(), |now| now.shown(row));
@@ -376,7 +375,7 @@ impl Reach {
                     lost.written = facet.is_none_or(|facet| facet.applies);
                     lost
                 };
-                lost.map(loss).collect()
+                gone.map(loss).collect()
             }
             Rule::Tree => tree::wider(mine, theirs)
                 .into_iter()

@@ -342,7 +342,7 @@ fn bytes(number: u64) -> String {
     let units = ["", "K", "M", "G", "T", "P", "E"];
     let mut unit = 0;
     let mut number = number;
-    while number > 0 && number % 1024 == 0 && unit + 1 < units.len() {
+    while number > 0 && number.is_multiple_of(1024) && unit + 1 < units.len() {
         number /= 1024;
         unit += 1;
     }

@@ -53,7 +53,7 @@ fn a_project_of_any_account_may_be_a_working_directory(#[case] cwd: &str) {
 
 #[test]
 fn a_file_that_names_very_many_accounts_is_refused_at_once() {
-    let paths: String = (0..20_000).map(|n| format!("/home/u{n}/x, ")).collect();
+    let paths = crate::fleet::lines(0..20_000, |n| format!("/home/u{n}/x, "));
     let checked = role(&format!("{{isolation: {{network: deny, fs: {{read: [{paths}]}}}}}}"));
     let found = lines(&checked, Level::Error);
     assert!(found[0].starts_with("config/limit isolation.fs.read["), "{}", found[0]);

@@ -6,7 +6,7 @@ use fleet_core::policy::check::compare;
 use fleet_core::policy::order::{Dimension, ORDER};
 use rstest::rstest;
 
-use crate::fleet::base;
+use crate::fleet::{base, lines};
 
 fn fleet(text: &str) -> Fleet {
     base(text).with(Harnesses::built_in()).fleet()
@@ -349,11 +349,8 @@ fn new_and_removed_roles_are_listed_by_name_and_are_no_widening() {
 
 #[test]
 fn very_many_grants_are_compared_in_a_moment() {
-    let hosts = |from: usize| -> String {
-        (from..from + 20_000).map(|n| format!("h{n}.example:443, ")).collect()
-    };
-    let paths =
-        |from: usize| -> String { (from..from + 20_000).map(|n| format!("/d/{n}, ")).collect() };
+    let hosts = |from: usize| lines(from..from + 20_000, |n| format!("h{n}.example:443, "));
+    let paths = |from: usize| lines(from..from + 20_000, |n| format!("/d/{n}, "));
     let text = |from| {
         format!(
             "{{isolation: {{network: broker, allow_hosts: [{}], fs: {{read: [{}]}}}}}}",

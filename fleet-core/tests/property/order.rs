@@ -27,10 +27,8 @@ fn load(role: &Value) -> Fleet {
 }
 
 fn lines(found: &[Widening]) -> String {
-    found
-        .iter()
-        .map(|it| format!("{}: {}: {} -> {}; ", it.key, it.subject, it.from, it.to))
-        .collect()
+    let line = |it: &Widening| format!("{}: {}: {} -> {}", it.key, it.subject, it.from, it.to);
+    found.iter().map(line).collect::<Vec<_>>().join("; ")
 }
 
 const PATHS: &[&str] = &["/d", "/d/a", "/d/a/b", "/d/c", "/e", "/e/f", "/g"];
@@ -214,7 +212,9 @@ fn mix(from: &Value, other: &Value, choice: u8) -> Value {
 }
 
 /// One thing more, and where it must be reported.
-fn additions() -> Vec<(Dimension, fn(&mut Value))> {
+type Addition = (Dimension, fn(&mut Value));
+
+fn additions() -> Vec<Addition> {
     fn push(list: &mut Value, entry: Value) {
         if !list.is_array() {
             *list = json!([]);

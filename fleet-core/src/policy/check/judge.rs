@@ -102,29 +102,26 @@ impl Judge<'_> {
     /// Paths below the home of an account that the file names: its forbidden paths hold for them.
     fn named_paths(&mut self, role: &Role, home: &LexicalPath, grants: &[&Grant]) {
         let mut found = Vec::new();
-        match self.world(Some(home)) {
-            Some((_, _, forbidden)) => {
-                for grant in grants {
-                    let Value::Path { path, mode } = &grant.value else { continue };
-                    let Ok(resolved) = LexicalProbe.resolve(path) else { continue };
-                    let question = Question {
-                        side: Side::Source,
-                        written: path.as_str(),
-                        resolved: &resolved,
-                        mode: *mode,
-                        by_user: true,
-                        own: &OwnDirs::default(),
-                    };
-                    if let Err(conflict) = forbidden.judge(&question, &LexicalProbe) {
-                        found.push(conflict.diagnostic(grant.key.clone()));
-                    }
+        if let Some((_, _, forbidden)) = self.world(Some(home)) {
+            for grant in grants {
+                let Value::Path { path, mode } = &grant.value else { continue };
+                let Ok(resolved) = LexicalProbe.resolve(path) else { continue };
+                let question = Question {
+                    side: Side::Source,
+                    written: path.as_str(),
+                    resolved: &resolved,
+                    mode: *mode,
+                    by_user: true,
+                    own: &OwnDirs::default(),
+                };
+                if let Err(conflict) = forbidden.judge(&question, &LexicalProbe) {
+                    found.push(conflict.diagnostic(grant.key.clone()));
                 }
             }
-            None => {
-                let message = format!("names the homes of more than {MOST_HOMES} accounts");
-                let key = grants.first().map(|grant| grant.key.clone()).unwrap_or_default();
-                found.push(Diagnostic::error(Code::Limit, message).path(key));
-            }
+        } else {
+            let message = format!("names the homes of more than {MOST_HOMES} accounts");
+            let key = grants.first().map(|grant| grant.key.clone()).unwrap_or_default();
+            found.push(Diagnostic::error(Code::Limit, message).path(key));
         }
         for problem in found {
             let path = format!("roles.{}.{}", role.name, problem.path);
@@ -197,10 +194,10 @@ impl Judge<'_> {
         }
     }
 
-    fn note(&mut self, role: &Role, rule: &str, level: Level, key: &str, message: String) {
+    fn note(&mut self, role: &Role, what: &str, level: Level, key: &str, message: String) {
         let path = format!("roles.{}.{key}", role.name);
         self.found.push(Finding {
-            rule: format!("permissions/{rule}"),
+            rule: format!("permissions/{what}"),
             level,
             role: Some(role.name.to_string()),
             path: key.to_owned(),
