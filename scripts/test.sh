@@ -253,7 +253,6 @@ scripts/check-purity
 
 heading 'figures in the documentation'
 bash scripts/figures.sh --check
-bash scripts/mutants.sh --check
 
 heading 'licences, sources, unused dependencies'
 if command -v cargo-deny >/dev/null 2>&1; then
