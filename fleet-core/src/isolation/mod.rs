@@ -13,6 +13,7 @@ mod quick_hash;
 pub mod report;
 pub mod resolve;
 pub mod select;
+pub mod system;
 mod tiers;
 
 pub use policy::{

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use fleet_core::isolation::network::NetworkLayout;
+use fleet_core::isolation::system::ETC_SHOWN;
 use fleet_core::isolation::{
     BackendName, EnforcementRow, IsolationPolicy, Mount, MountMode, MountOrigin, NetworkMode,
     SystemView,
@@ -24,31 +25,6 @@ use crate::seccomp;
 /// The name of every sandbox.
 pub(crate) const HOSTNAME: &str = "sandbox";
 
-/// What of `/etc` a curated view shows, where it exists.
-const ETC: &[&str] = &[
-    "/etc/alternatives",
-    "/etc/bash.bashrc",
-    "/etc/ca-certificates",
-    "/etc/ca-certificates.conf",
-    "/etc/crypto-policies",
-    "/etc/gai.conf",
-    "/etc/host.conf",
-    "/etc/inputrc",
-    "/etc/ld.so.cache",
-    "/etc/ld.so.conf",
-    "/etc/ld.so.conf.d",
-    "/etc/localtime",
-    "/etc/mime.types",
-    "/etc/nsswitch.conf",
-    "/etc/os-release",
-    "/etc/pki",
-    "/etc/profile",
-    "/etc/protocols",
-    "/etc/services",
-    "/etc/ssl/certs",
-    "/etc/ssl/openssl.cnf",
-    "/etc/terminfo",
-];
 const HOSTS: &str = "127.0.0.1 localhost\n::1 localhost\n127.0.1.1 sandbox\n";
 /// Words and descriptors of a usual line beside its mounts: a guess that saves moving them about.
 const FIXED_WORDS: usize = 256;
@@ -95,7 +71,7 @@ pub(super) fn system_view(host: &HostView, policy: &IsolationPolicy) -> Vec<Word
     }
     match policy.system {
         SystemView::Curated => {
-            for name in ETC {
+            for name in ETC_SHOWN {
                 add(&["--ro-bind-try", name, name], &[]);
             }
         }

@@ -1,6 +1,7 @@
 //! What the backend must know of the host, gathered once, so that planning stays pure.
 
 use camino::{Utf8Path, Utf8PathBuf};
+use fleet_core::isolation::system::ETC_HIDDEN;
 use fleet_core::path::LexicalPath;
 use fleet_core::port::{FileKind, PathProbe};
 use rustix::fs;
@@ -50,8 +51,6 @@ const PROC_MASKS: &[&str] = &[
     "/proc/kmsg",
     "/proc/sysrq-trigger",
 ];
-const ETC_SECRETS: &[&str] =
-    &["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private"];
 /// No resolver configuration is larger.
 const RESOLV_CONF_LIMIT: usize = 64 * 1024;
 
@@ -77,7 +76,7 @@ impl HostView {
             })
             .collect();
         let proc_masks = PROC_MASKS.iter().copied().filter(|path| exists(path).is_some()).collect();
-        let etc_secrets = ETC_SECRETS
+        let etc_secrets = ETC_HIDDEN
             .iter()
             .filter_map(|path| exists(path).map(|facts| (*path, facts.kind)))
             .collect();
