@@ -33,39 +33,79 @@ pub struct EnvironmentInputs<'a> {
     pub isolated: bool,
 }
 
+/// Who gave a variable its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum VariableOrigin {
+    /// Fleet sets it for every agent.
+    Fleet,
+    /// Taken over from fleet's own environment: it is on the short list of those.
+    PassedByList,
+    /// Taken over from fleet's own environment: `env_pass` names it.
+    PassedByRole,
+    /// The harness needs it.
+    Harness,
+    /// `env` of the role, or of the defaults.
+    Role,
+    /// Fleet sets it last, whatever anybody wrote.
+    Forced,
+}
+
+/// Whether a variable of fleet's own environment is taken over without being named by the role.
+pub fn is_passed(name: &str, isolated: bool) -> bool {
+    PASSED.contains(&name)
+        || PASSED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || (!isolated && is_passed_unisolated_only(name))
+}
+
+/// Whether a variable is taken over only without isolation.
+pub fn is_passed_unisolated_only(name: &str) -> bool {
+    PASSED_UNISOLATED.contains(&name)
+}
+
 /// Builds the environment: allowlist, then what the harness adds, then the role's own, then what is
-/// forced, such as the config home: what a role writes there names the operator's. Nothing else of fleet's own environment passes.
+/// forced, such as the config home: what a role writes there names the operator's. Nothing else of
+/// fleet's own environment passes.
 pub fn child_environment(inputs: &EnvironmentInputs<'_>) -> Environment {
+    Environment(variables(inputs).into_iter().map(|(name, (_, value))| (name, value)).collect())
+}
+
+/// Who gave each variable of [`child_environment`] its value.
+pub fn variable_origins(inputs: &EnvironmentInputs<'_>) -> BTreeMap<String, VariableOrigin> {
+    variables(inputs).into_iter().map(|(name, (origin, _))| (name, origin)).collect()
+}
+
+fn variables(inputs: &EnvironmentInputs<'_>) -> BTreeMap<String, (VariableOrigin, String)> {
+    use VariableOrigin::{Fleet, Forced, Harness, PassedByList, PassedByRole, Role};
     let own = &inputs.own.0;
-    let mut env: BTreeMap<String, String> = own
-        .iter()
-        .filter(|(name, _)| {
-            PASSED.contains(&name.as_str())
-                || PASSED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-                || (!inputs.isolated && PASSED_UNISOLATED.contains(&name.as_str()))
-        })
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
+    let mut env = BTreeMap::new();
+    let mut set = |origin, name: &str, value: &str| {
+        env.insert(name.to_owned(), (origin, value.to_owned()));
+    };
+    for (name, value) in own.iter().filter(|(name, _)| is_passed(name, inputs.isolated)) {
+        set(PassedByList, name, value);
+    }
     for (name, value) in [
         ("PATH", inputs.path),
         ("HOME", inputs.home),
         ("TERM", inputs.term),
         ("COLORTERM", "truecolor"),
     ] {
-        env.insert(name.to_owned(), value.to_owned());
+        set(Fleet, name, value);
     }
     for name in &inputs.role.env_pass {
         if let Some(value) = own.get(name) {
-            env.insert(name.clone(), value.clone());
+            set(PassedByRole, name, value);
         }
     }
-    env.extend(inputs.harness.clone());
+    for (name, value) in inputs.harness {
+        set(Harness, name, value);
+    }
     for (name, value) in &inputs.role.env {
-        env.insert(name.clone(), value.expose().clone());
+        set(Role, name, value.expose());
     }
     if let Some((variable, home)) = inputs.harness_home {
-        env.insert(variable.to_owned(), home.to_owned());
+        set(Forced, variable, home);
     }
-    env.insert("OURS_AUTOSTART".to_owned(), "0".to_owned());
-    Environment(env)
+    set(Forced, "OURS_AUTOSTART", "0");
+    env
 }

@@ -99,6 +99,16 @@ impl Provenance {
 
     /// Where the value at `path`, or else the nearest value around it, was written.
     pub fn lookup(&self, path: &str) -> Option<(Layer, Place)> {
+        self.nearest(path).map(|(spot, _)| self.entry(spot))
+    }
+
+    /// Where the value at `path` itself was written; `None` if it was not.
+    pub fn written(&self, path: &str) -> Option<(Layer, Place)> {
+        self.nearest(path).filter(|(_, rest)| rest.is_empty()).map(|(spot, _)| self.entry(spot))
+    }
+
+    /// The value at `path`, or else the nearest value around it, and what is left of the path.
+    fn nearest<'p>(&self, path: &'p str) -> Option<(&Spot, &'p str)> {
         let (mut spot, mut rest) = step(&self.root, path)?;
         loop {
             let next = match (&spot.below, rest.strip_prefix('[')) {
@@ -114,7 +124,7 @@ impl Provenance {
             };
             match next {
                 Some(next) => (spot, rest) = next,
-                None => return Some(self.entry(spot)),
+                None => return Some((spot, rest)),
             }
         }
     }
