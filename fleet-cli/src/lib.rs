@@ -114,6 +114,10 @@ fn execute(cli: &Cli, env: &Env, printer: Printer) -> ExitStatus {
         command::completions::run(&printer, args);
         return finish(&printer, ExitStatus::Done);
     }
+    if let Command::Schema(args) = &cli.command {
+        command::schema::run(&printer, args);
+        return finish(&printer, ExitStatus::Done);
+    }
     let early = compose::early();
     let configuration = cli.global.configuration.as_deref();
     let known = match settings::read(env, configuration, &*early.store, &*early.probe) {
@@ -142,6 +146,7 @@ fn wants_json(command: &Command) -> bool {
         Command::Init(args) => args.json,
         Command::Config(args) => args.json,
         Command::Check(args) => args.format == CheckFormat::Json,
+        Command::Explain(args) => args.json,
         Command::Doctor(args) => args.json,
         Command::Up(args) => args.json,
         Command::Down(args) => args.json,
@@ -155,6 +160,7 @@ fn wants_json(command: &Command) -> bool {
         Command::Send(args) => args.json,
         Command::Version(args) => args.json,
         Command::Attach(_)
+        | Command::Schema(_)
         | Command::Completions(_)
         | Command::Run(_)
         | Command::Pane(_)
@@ -169,6 +175,7 @@ fn loads_config(command: &Command) -> bool {
         command,
         Command::Init(_)
             | Command::Version(_)
+            | Command::Schema(_)
             | Command::Completions(_)
             | Command::Pane(_)
             | Command::Listen(_)
@@ -181,6 +188,7 @@ fn dispatch(app: &App, command: &Command) -> Result<ExitStatus, CliError> {
         Command::Init(args) => command::init::run(app, args),
         Command::Config(args) => block_on(command::config::run(app, args))?,
         Command::Check(args) => block_on(command::check::run(app, args))?,
+        Command::Explain(args) => block_on(command::explain::run(app, args))?,
         Command::Doctor(args) => block_on(command::doctor::run(app, args))?,
         Command::Up(args) => block_on(command::up::run(app, args))?,
         Command::Down(args) => block_on(command::down::run(app, args))?,
@@ -205,9 +213,11 @@ fn dispatch(app: &App, command: &Command) -> Result<ExitStatus, CliError> {
             Ok(ExitStatus::Done)
         }
         // Handled before there was an app.
-        Command::Completions(_) | Command::Pane(_) | Command::Listen(_) | Command::Hook(_) => {
-            Ok(ExitStatus::Done)
-        }
+        Command::Schema(_)
+        | Command::Completions(_)
+        | Command::Pane(_)
+        | Command::Listen(_)
+        | Command::Hook(_) => Ok(ExitStatus::Done),
     }
 }
 

@@ -80,7 +80,9 @@ pub fn read(
     let settings = Settings {
         cwd: env.cwd().cloned(),
         supervisor: supervisor(env)?,
-        configuration: configuration.map(|path| absolute(env, path, probe)).transpose()?,
+        configuration: configuration
+            .map(|path| absolute("configuration", env.cwd().map(|it| &**it), path, probe))
+            .transpose()?,
         executable: env.executable().cloned(),
     };
     let homes = Homes {
@@ -219,11 +221,19 @@ fn absolute_variable(name: &'static str, text: &str) -> Result<LexicalPath, CliE
 
 /// The absolute form of a path as typed. `..` means what the kernel takes it for: the directory
 /// above where the path before it leads.
-fn absolute(env: &Env, path: &Utf8Path, probe: &dyn PathProbe) -> Result<Utf8PathBuf, CliError> {
+///
+/// # Errors
+/// It is empty, it is relative and the working directory is unknown, or it holds what no path may.
+pub fn absolute(
+    what: &str,
+    cwd: Option<&Utf8Path>,
+    path: &Utf8Path,
+    probe: &dyn PathProbe,
+) -> Result<Utf8PathBuf, CliError> {
     let refused = |reason: &str| {
-        CliError::usage(format!("configuration `{}`: {reason}", path.as_str().escape_debug()))
+        CliError::usage(format!("{what} `{}`: {reason}", path.as_str().escape_debug()))
     };
-    let joined = match env.cwd() {
+    let joined = match cwd {
         _ if path.as_str().is_empty() => return Err(refused("the path is empty")),
         _ if path.is_absolute() => path.to_owned(),
         Some(cwd) => cwd.join(path),

@@ -8,6 +8,11 @@ mod codex;
 #[path = "support/fleet.rs"]
 mod fleet;
 
+#[path = "support/explain.rs"]
+mod explain;
+#[path = "support/schema.rs"]
+mod schema;
+
 #[path = "support/claude.rs"]
 mod claude;
 

@@ -108,3 +108,39 @@ pub struct Logs {
     #[arg(long)]
     pub json: bool,
 }
+
+/// Say what a role can reach, and why.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Can this role reach it, why or why not, through which rule, and which line of which file says so. \
+Without a subject: everything that the role can reach, each with its line. Starts no agent and changes \
+nothing; values of variables, options and secrets are never shown.
+
+A path begins with `/`, `~`, `./` or `../` (from where you stand); anything else is a host, perhaps \
+with a port. A name after `tool` is one of the agent's tools (Bash, Edit, apply_patch, \
+mcp__SERVER__TOOL) or a capability of the unattended floor (read-state, workspace-edit, …).
+
+What the sandbox lets through is still bound by the permissions of the files themselves.
+
+The exit code says whether there is an answer, not what it is: 0 with an answer, 1 if the role does \
+not exist or the file is wrong, 64 if the subject cannot be read. Scripts read `verdict` of --json.
+
+Examples:
+  ours-fleet explain Reviewer
+  ours-fleet explain Reviewer ~/.ssh/id_ed25519
+  ours-fleet explain Reviewer ./src
+  ours-fleet explain Reviewer api.example.com:443
+  ours-fleet explain Reviewer env AWS_PROFILE
+  ours-fleet explain Reviewer tool Bash
+  ours-fleet explain Reviewer /srv/data --json | jq -r .verdict")]
+pub struct Explain {
+    /// The role
+    #[arg(value_name = "NAME")]
+    pub name: RoleName,
+    /// A path, HOST[:PORT], `env` and a name, or `tool` and a name
+    #[arg(value_name = "SUBJECT", num_args = 0..=2)]
+    pub subject: Vec<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}

@@ -15,8 +15,8 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use act::{Down, ForceRestart, Restart, Send, Up, WaitStage};
 pub use check::{Check, CheckFormat};
 pub use hidden::{Hook, Listen, Pane, Roles, Run};
-pub use look::{Attach, Logs, Ls, Net, Peek, Status};
-pub use setup::{Completions, Config, Doctor, Init, ShellName, Version, YamlModeArg};
+pub use look::{Attach, Explain, Logs, Ls, Net, Peek, Status};
+pub use setup::{Completions, Config, Doctor, Init, Schema, ShellName, Version, YamlModeArg};
 
 use crate::exit::ExitStatus;
 
@@ -59,6 +59,8 @@ pub enum Command {
     Config(Config),
     /// Judge the fleet files for CI, by their text alone
     Check(Check),
+    /// Say what a role can reach, why, and which line says so
+    Explain(Explain),
     /// Check this machine and the fleet; a remedy for each problem
     Doctor(Doctor),
     /// Start what is configured and not running
@@ -85,6 +87,8 @@ pub enum Command {
     Send(Send),
     /// Print version, build and what this build can do
     Version(Version),
+    /// Print the JSON Schema of fleet.yaml, for editors
+    Schema(Schema),
     /// Print a completion script for a shell
     Completions(Completions),
     /// The runner of one role
@@ -106,11 +110,11 @@ pub enum Command {
 
 /// The verbs in the order in which a newcomer needs them.
 pub const GROUPS: &[(&str, &[&str])] = &[
-    ("Begin", &["init", "config", "check", "doctor"]),
+    ("Begin", &["init", "config", "check", "explain", "doctor"]),
     ("Run", &["up", "down", "restart", "force-restart"]),
     ("Look", &["ls", "status", "peek", "logs", "net"]),
     ("Talk", &["attach", "send"]),
-    ("About this program", &["version", "completions"]),
+    ("About this program", &["version", "schema", "completions"]),
 ];
 
 const FIRST_STEPS: &str = "\

@@ -90,6 +90,24 @@ pub struct Version {
     pub json: bool,
 }
 
+/// Print the JSON Schema of fleet.yaml.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+For editors: completion, explanations and red lines while you type. Made from the tables that the \
+loader itself reads; what needs more than one key or a look at the machine is judged by `config`. \
+Write it where your editor finds it and name it in the first line of the fleet file:
+
+  # yaml-language-server: $schema=./fleet.schema.json
+
+Examples:
+  ours-fleet schema > fleet.schema.json
+  ours-fleet schema --drop-in > fleet.d.schema.json")]
+pub struct Schema {
+    /// Of a file of fleet.d, which holds roles only
+    #[arg(long)]
+    pub drop_in: bool,
+}
+
 /// A shell that completion is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ShellName {

@@ -6,8 +6,19 @@ use crate::args::{self, PROGRAM, ShellName};
 use crate::ui::Printer;
 
 /// Verbs that take role names.
-const ROLE_VERBS: &[&str] =
-    &["up", "down", "restart", "force-restart", "status", "peek", "logs", "net", "attach", "send"];
+const ROLE_VERBS: &[&str] = &[
+    "explain",
+    "up",
+    "down",
+    "restart",
+    "force-restart",
+    "status",
+    "peek",
+    "logs",
+    "net",
+    "attach",
+    "send",
+];
 
 /// The script for a shell.
 pub fn script(shell: ShellName) -> String {

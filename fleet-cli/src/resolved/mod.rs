@@ -139,6 +139,29 @@ impl<'a> Resolver<'a> {
         apply::refusals(runtime, self.fleet, role, native, forbidden, &*self.probe, version)
     }
 
+    /// The judgement of a role as its next start would meet it; `None` if its harness is not
+    /// registered.
+    pub fn assessment(&self, role: &Role) -> Option<Assessment> {
+        let (runtime, version) = (&self.app.runtime, self.versions.get(&role.harness));
+        let (native, forbidden) = (&self.native, &self.forbidden);
+        apply::assess(runtime, self.fleet, role, native, forbidden, &*self.probe, version)
+    }
+
+    /// The boundary that the launch of a role would have, so far as can be told.
+    pub fn outer(&self, role: &Role) -> Outer {
+        self.native.outer(&role.harness, Assessment::wants_isolation(role))
+    }
+
+    /// What no role may reach.
+    pub fn forbidden(&self) -> &ForbiddenList {
+        &self.forbidden
+    }
+
+    /// What is asked where paths lead.
+    pub fn probe(&self) -> &dyn PathProbe {
+        &*self.probe
+    }
+
     /// One role, judged by the same function as its launch.
     pub fn role(&self, role: &'a Role) -> ResolvedRole<'a> {
         self.judge(role, &*self.probe)
@@ -150,7 +173,7 @@ impl<'a> Resolver<'a> {
         let mut resolved = ResolvedRole {
             place: self.place(role),
             cwd: working_directory(role, &runtime.trees(&role.name)).to_string(),
-            outer: self.native.outer(&role.harness, Assessment::wants_isolation(role)),
+            outer: self.outer(role),
             home: None,
             files: Vec::new(),
             notes: Vec::new(),

@@ -3,6 +3,7 @@
 mod check;
 mod commands;
 mod config;
+mod explain;
 mod harnesses;
 mod hook;
 mod isolation;

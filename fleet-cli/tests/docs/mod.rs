@@ -14,6 +14,7 @@ fn help_texts() {
         Some("init"),
         Some("config"),
         Some("check"),
+        Some("explain"),
         Some("doctor"),
         Some("up"),
         Some("down"),
@@ -26,6 +27,7 @@ fn help_texts() {
         Some("attach"),
         Some("send"),
         Some("version"),
+        Some("schema"),
         Some("completions"),
     ] {
         let out = env.run(verb.into_iter().chain(["--help"])).expect(0);
@@ -45,6 +47,7 @@ fn every_example_of_the_help_parses() {
         "init",
         "config",
         "check",
+        "explain",
         "doctor",
         "up",
         "down",
@@ -57,6 +60,7 @@ fn every_example_of_the_help_parses() {
         "attach",
         "send",
         "version",
+        "schema",
         "completions",
     ] {
         let help = env.run([verb, "--help"]).expect(0).stdout;

@@ -1,5 +1,5 @@
 //! Every key of a fleet file, one table per block: name, type, default, one line of explanation.
-//! The decoder takes names and shapes from here, and so will the JSON schema and the key reference.
+//! The decoder takes names and shapes from here, and so does the JSON schema.
 
 use crate::isolation::{Backend, NetworkMode, OnUnavailable, SystemView};
 use crate::permissions::{Approval, Filesystem, Unattended};
@@ -42,11 +42,16 @@ pub struct Key {
     pub doc: &'static str,
 }
 
-const fn key(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+pub(crate) const fn key(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    doc: &'static str,
+) -> Key {
     Key { name, kind, default, doc }
 }
 
-const TEXTS: Kind = Kind::List(&Kind::Text);
+pub(crate) const TEXTS: Kind = Kind::List(&Kind::Text);
 const OPEN: Kind = Kind::Names(&Kind::Any);
 
 /// The top level.
@@ -342,7 +347,7 @@ pub const WATCHDOG: &[Key] = &[
 ];
 
 /// The names in a table.
-pub(super) fn names(table: &'static [Key]) -> impl Iterator<Item = &'static str> + Clone {
+pub(crate) fn names(table: &'static [Key]) -> impl Iterator<Item = &'static str> + Clone {
     table.iter().map(|key| key.name)
 }
 

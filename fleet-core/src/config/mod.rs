@@ -18,6 +18,7 @@ mod role_env;
 mod role_keys;
 mod role_later;
 mod scalar;
+mod schema;
 mod tree;
 mod unavailable;
 mod validate;
@@ -29,3 +30,5 @@ pub use model::{
     Duration, Fleet, FleetPolicy, Layer, Monitor, Oversee, Permissions, Provenance, Role, Session,
     Unavailable, Worklog,
 };
+pub use role_env::is_reserved_variable;
+pub use schema::{SchemaOf, schema};

@@ -31,6 +31,11 @@ pub(super) fn is_hijack(name: &str) -> bool {
     HIJACK.contains(&name) || HIJACK_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
+/// Whether a name is kept by fleet, so that no role may set it (01 §1.9).
+pub fn is_reserved_variable(name: &str) -> bool {
+    RESERVED.contains(&name) || name.starts_with(RESERVED_PREFIX)
+}
+
 pub(super) fn env(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Env> {
     let mut env = IndexMap::new();
     for entry in field.entries(cx)? {
@@ -72,7 +77,7 @@ fn name_fits(name: &str, field: &Field<'_, '_>, cx: &mut Cx<'_>) -> bool {
     let grammar = !name.is_empty()
         && !name.as_bytes()[0].is_ascii_digit()
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    let reserved = RESERVED.contains(&name) || name.starts_with(RESERVED_PREFIX);
+    let reserved = is_reserved_variable(name);
     if !grammar {
         field.report(cx, Code::InvalidValue, "is not the name of a variable", |it| {
             it.allowed([GRAMMAR])

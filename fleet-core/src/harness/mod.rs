@@ -16,8 +16,10 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use crate::config::keys::Key;
 use crate::id::HarnessId;
 use crate::permissions::{Translation, TranslationRequest};
+use crate::policy::explain::{NativeAnswer, NativeRequest};
 
 use self::screen::TerminalDriver;
 
@@ -87,6 +89,12 @@ pub trait Harness: Send + Sync + Debug {
     /// dropped.
     fn validate_options(&self, options: &Options) -> Vec<OptionProblem>;
 
+    /// Which options there are, for the schema of a fleet file. `None`, the default, means that it takes
+    /// options that no table lists.
+    fn option_table(&self) -> Option<&'static [Key]> {
+        None
+    }
+
     /// Role keys (below the role, dotted) that mean nothing to this harness and are refused when
     /// written, each with a reason.
     fn refused_keys(&self) -> &'static [(&'static str, &'static str)];
@@ -110,6 +118,12 @@ pub trait Harness: Send + Sync + Debug {
 
     /// What is granted with the native overrides in place; [`Harness::translate`] without any.
     fn effective(&self, request: &TranslationRequest<'_>) -> Translation;
+
+    /// What its own settings say to a question about a path, the network or a tool. Empty, the
+    /// default, means that it does not say.
+    fn explain(&self, _request: &NativeRequest<'_>) -> Vec<NativeAnswer> {
+        Vec::new()
+    }
 
     /// Its config home; `None` if it has none.
     fn home(&self) -> Option<&'static HomeSpec>;

@@ -2,6 +2,7 @@
 //! policies, and the judgements that `check` and `explain` print.
 
 pub mod check;
+pub mod explain;
 pub mod order;
 
 mod reach;

@@ -52,3 +52,57 @@ fn every_test_file_is_listed() {
         assert!(listing.lines().any(|line| listed(line.trim())), "{relative} is not listed");
     }
 }
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+#[test]
+fn the_schema_that_is_checked_in_is_that_of_the_program() {
+    use fleet_core::config::{SchemaOf, schema};
+    use fleet_core::harness::Harnesses;
+
+    for (name, of, flag) in [
+        ("fleet.schema.json", SchemaOf::Base, ""),
+        ("fleet.d.schema.json", SchemaOf::DropIn, " --drop-in"),
+    ] {
+        let file = repository().join("docs").join(name);
+        let there = std::fs::read_to_string(&file).expect("the schema");
+        let text = serde_json::to_string_pretty(&schema(of, &Harnesses::built_in()));
+        let made = text.expect("JSON") + "\n";
+        assert!(there == made, "run `ours-fleet schema{flag} > docs/{name}`");
+        let schema = serde_json::from_str(&there).expect("JSON");
+        jsonschema::meta::validate(&schema).expect("a schema of the draft that it names");
+    }
+}
+
+#[test]
+fn the_schema_accepts_every_example() {
+    fn fleets(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in
+            folder.read_dir().expect("a folder").map(|entry| entry.expect("an entry").path())
+        {
+            if entry.is_dir() {
+                fleets(&entry, found);
+            } else if entry.extension().is_some_and(|extension| extension == "yaml") {
+                found.push(entry);
+            }
+        }
+    }
+    let text = std::fs::read_to_string(repository().join("docs/fleet.schema.json"));
+    let schema = serde_json::from_str(&text.expect("the schema")).expect("JSON");
+    let validator = jsonschema::draft202012::new(&schema).expect("a schema");
+    let mut found = Vec::new();
+    fleets(&repository().join("examples"), &mut found);
+    found.retain(|file| !file.components().any(|part| part.as_os_str() == "workflows"));
+    assert!(found.len() >= 7, "{found:?}");
+    for file in found {
+        let bytes = std::fs::read(&file).expect("a file");
+        let document = crate::schema::document(&bytes).expect("YAML");
+        // Other tools have files of this kind in the examples too.
+        if document.get("roles").is_none() {
+            continue;
+        }
+        assert_eq!(crate::schema::remarks(&validator, &document), [""; 0], "{}", file.display());
+    }
+}

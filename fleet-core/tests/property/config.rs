@@ -77,7 +77,7 @@ pub(crate) fn p20(load: Load) -> Result<(), String> {
 }
 
 /// Where in a file a mapping with known keys stands.
-fn closed_maps(value: &Value, path: &str, found: &mut Vec<String>) {
+pub(crate) fn closed_maps(value: &Value, path: &str, found: &mut Vec<String>) {
     let open = ["/roles", "/env", "/vars", "/loops", "/watchdogs"];
     if let Value::Object(map) = value {
         if !open.iter().any(|end| path.ends_with(end)) {

@@ -1,6 +1,7 @@
 //! Properties of 01 §6. A body takes the function under test, so that `broken/` can hand it a wrong one.
 
 pub(crate) mod config;
+mod explain;
 pub(crate) mod fleets;
 pub(crate) mod forbidden;
 mod json_edit;
@@ -9,6 +10,7 @@ pub(crate) mod order;
 pub(crate) mod permissions_claude;
 mod permissions_codex;
 pub(crate) mod resolve;
+mod schema;
 pub(crate) mod screens;
 mod text;
 

@@ -4,13 +4,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use fleet_core::config::{
-    ConfigSources, Fleet, LoadOptions, Loaded, Role, SourceText, YamlMode, load,
+    ConfigSources, Fleet, LoadOptions, Loaded, Role, SchemaOf, SourceText, YamlMode, load,
 };
 use fleet_core::diagnostic::Severity;
 use fleet_core::harness::Harnesses;
 use fleet_core::harness::command::CommandHarness;
 use fleet_core::path::LexicalPath;
 use fleet_core::test_support::fakes::stub_harnesses;
+
+use crate::schema;
 
 /// The fleet home of these tests.
 pub(crate) const HOME: &str = "/home/op";
@@ -80,7 +82,25 @@ impl Files {
         };
         let home = LexicalPath::absolute(HOME).expect("absolute");
         let harnesses = &self.harnesses;
-        load(&sources, &LoadOptions { yaml_mode: self.mode, home: &home, harnesses })
+        let loaded = load(&sources, &LoadOptions { yaml_mode: self.mode, home: &home, harnesses });
+        if loaded.fleet.is_some() {
+            self.the_schema_agrees();
+        }
+        loaded
+    }
+
+    /// Whatever any test of the loader finds accepted, the schema accepts too.
+    fn the_schema_agrees(&self) {
+        let base = self.base.iter().map(|bytes| (SchemaOf::Base, bytes));
+        let files = base.chain(self.drop_ins.iter().map(|(_, bytes)| (SchemaOf::DropIn, bytes)));
+        for (of, bytes) in files {
+            let Some(file) = schema::document(bytes) else { continue };
+            let remarks = schema::remarks(schema::with_stubs(of), &file);
+            assert!(
+                remarks.is_empty(),
+                "the loader accepts it and the schema does not: {remarks:?}\n{file}"
+            );
+        }
     }
 
     /// The fleet; panics with the problems if there is none.

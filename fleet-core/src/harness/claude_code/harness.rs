@@ -3,7 +3,8 @@ use std::sync::Arc;
 
 use super::options::ClaudeOptions;
 use super::screen::ClaudeDriver;
-use super::{home, launch, permissions, table};
+use super::{explain, home, launch, options, permissions, table};
+use crate::config::keys::Key;
 use crate::harness::screen::TerminalDriver;
 use crate::harness::{
     ExitPolicy, Harness, HarnessLaunch, HomeSpec, LaunchContext, OptionProblem, Options,
@@ -11,6 +12,7 @@ use crate::harness::{
 };
 use crate::id::HarnessId;
 use crate::permissions::{Translation, TranslationRequest};
+use crate::policy::explain::{NativeAnswer, NativeRequest};
 
 /// Claude Code: a config home of its own, every start dialog answered in files, the permissions
 /// passed at every launch.
@@ -78,6 +80,10 @@ impl Harness for ClaudeCodeHarness {
         ClaudeOptions::parse(options).err().unwrap_or_default()
     }
 
+    fn option_table(&self) -> Option<&'static [Key]> {
+        Some(options::TABLE)
+    }
+
     fn refused_keys(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
@@ -110,6 +116,10 @@ impl Harness for ClaudeCodeHarness {
 
     fn effective(&self, request: &TranslationRequest<'_>) -> Translation {
         permissions::effective(request)
+    }
+
+    fn explain(&self, request: &NativeRequest<'_>) -> Vec<NativeAnswer> {
+        explain::answers(request)
     }
 
     fn home(&self) -> Option<&'static HomeSpec> {

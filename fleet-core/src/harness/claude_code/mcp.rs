@@ -5,13 +5,22 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::options::Problems;
+use crate::config::keys::{Key, Kind, TEXTS, key, names};
 use crate::redact::Redacted;
 
 /// The name of fleet's own messaging bridge.
 pub(super) const OURS: &str = "ours";
 
 const TYPES: &[&str] = &["stdio", "http", "sse"];
-const KEYS: &[&str] = &["args", "command", "env", "headers", "type", "url"];
+/// What is written of a server.
+pub(super) const TABLE: &[Key] = &[
+    key("args", TEXTS, "[]", "Arguments of the command."),
+    key("command", Kind::Text, "", "The program of a local server."),
+    key("env", Kind::Names(&Kind::Text), "{}", "Environment of a local server."),
+    key("headers", Kind::Names(&Kind::Text), "{}", "Headers for a remote server."),
+    key("type", Kind::Words(TYPES), "stdio", "How it is reached."),
+    key("url", Kind::Text, "", "Where a remote server is."),
+];
 const LOCAL: &[&str] = &["args", "command", "env"];
 const REMOTE: &[&str] = &["headers", "url"];
 
@@ -65,7 +74,9 @@ fn check(server: &Map<String, Value>, path: &str, problems: &mut Problems) {
         let path = format!("{path}.{key}");
         match key.as_str() {
             "type" => {}
-            key if !KEYS.contains(&key) => problems.unknown_key(&path, KEYS),
+            key if names(TABLE).all(|name| name != key) => {
+                problems.unknown_key(&path, &names(TABLE).collect::<Vec<_>>());
+            }
             key if !meant.contains(&key) => {
                 problems.add(&path, "has no meaning for a server of this type");
             }

@@ -1,6 +1,7 @@
 //! `claude-code`: Claude Code as an agent (01 §3.3, §4.2).
 
 mod dialogs;
+mod explain;
 mod harness;
 mod home;
 mod launch;

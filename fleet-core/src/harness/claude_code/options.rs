@@ -6,19 +6,47 @@ use serde_json::Value;
 
 use super::mcp::{self, Servers};
 use super::table::Mode;
+use crate::config::keys::{Key, Kind, key, names};
 use crate::harness::{OptionProblem, Options};
 
-const KEYS: &[&str] = &[
-    "config_home",
-    "effort",
-    "mcp_servers",
-    "mcp_servers_only",
-    "mem_palace",
-    "mem_palace_midsession_autosave",
-    "permission_mode",
-    "plugins",
-    "remote_control",
+/// Every option.
+pub(super) const TABLE: &[Key] = &[
+    key(
+        "config_home",
+        Kind::Words(HOMES),
+        "",
+        "Whose config home it uses; its own if not written.",
+    ),
+    key("effort", Kind::Words(EFFORTS), "", "How hard the model thinks."),
+    key(
+        "mcp_servers",
+        Kind::Names(&Kind::Block(mcp::TABLE)),
+        "",
+        "Servers of the Model Context Protocol, by name.",
+    ),
+    key("mcp_servers_only", Kind::Bool, "true", "Whether other servers are left out."),
+    key("mem_palace", Kind::Bool, "true", "Whether the plugin of that name stays on."),
+    key(
+        "mem_palace_midsession_autosave",
+        Kind::Bool,
+        "false",
+        "Whether that plugin saves during a session.",
+    ),
+    key(
+        "permission_mode",
+        Kind::Words(Mode::WORDS),
+        "",
+        "A mode of the program in place of the one that `permissions` means.",
+    ),
+    key("plugins", Kind::Names(&Kind::Bool), "", "Plugins to switch on or off, by id."),
+    key(
+        "remote_control",
+        Kind::Bool,
+        "false",
+        "Whether the session can be steered from elsewhere.",
+    ),
 ];
+const HOMES: &[&str] = &["shared"];
 
 const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
 
@@ -61,14 +89,14 @@ impl ClaudeOptions {
     /// Reads the options; every problem is reported.
     pub(super) fn parse(options: &Options) -> Result<Self, Vec<OptionProblem>> {
         let mut problems = Problems::default();
-        for key in options.keys().filter(|key| !KEYS.contains(&key.as_str())) {
-            problems.unknown_key(key, KEYS);
+        for key in options.keys().filter(|key| names(TABLE).all(|name| name != key.as_str())) {
+            problems.unknown_key(key, &names(TABLE).collect::<Vec<_>>());
         }
         let mut parsed = Self::default();
         let mode = problems.word(options, "permission_mode", Mode::WORDS);
         parsed.permission_mode = mode.and_then(Mode::from_word);
         parsed.effort = problems.word(options, "effort", EFFORTS);
-        parsed.shared_home = problems.word(options, "config_home", &["shared"]).is_some();
+        parsed.shared_home = problems.word(options, "config_home", HOMES).is_some();
         for (key, place) in [
             ("mem_palace", &mut parsed.mem_palace),
             ("mem_palace_midsession_autosave", &mut parsed.mem_palace_midsession_autosave),

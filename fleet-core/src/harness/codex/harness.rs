@@ -5,7 +5,8 @@ use super::home::{CODEX_HOME, PREREQUISITE};
 use super::options::CodexOptions;
 use super::screen::CodexDriver;
 use super::sessions::SESSION_FILES;
-use super::{launch, permissions};
+use super::{explain, launch, options, permissions};
+use crate::config::keys::Key;
 use crate::harness::screen::TerminalDriver;
 use crate::harness::{
     ExitPolicy, Harness, HarnessLaunch, HomeSpec, LaunchContext, OptionProblem, Options,
@@ -13,6 +14,7 @@ use crate::harness::{
 };
 use crate::id::HarnessId;
 use crate::permissions::{Translation, TranslationRequest};
+use crate::policy::explain::{NativeAnswer, NativeRequest};
 
 /// The Codex CLI in a console, without its daemon and with a config home of its own.
 #[derive(Debug)]
@@ -44,6 +46,10 @@ impl Harness for CodexHarness {
 
     fn validate_options(&self, options: &Options) -> Vec<OptionProblem> {
         CodexOptions::parse(options).err().unwrap_or_default()
+    }
+
+    fn option_table(&self) -> Option<&'static [Key]> {
+        Some(options::TABLE)
     }
 
     fn refused_keys(&self) -> &'static [(&'static str, &'static str)] {
@@ -85,6 +91,10 @@ impl Harness for CodexHarness {
 
     fn effective(&self, request: &TranslationRequest<'_>) -> Translation {
         Translation::Supported(permissions::effective(request))
+    }
+
+    fn explain(&self, request: &NativeRequest<'_>) -> Vec<NativeAnswer> {
+        explain::answers(request)
     }
 
     fn home(&self) -> Option<&'static HomeSpec> {

@@ -3,6 +3,7 @@
 mod config_key;
 mod config_toml;
 mod dialogs;
+mod explain;
 mod harness;
 mod home;
 mod launch;

@@ -7,22 +7,30 @@ use toml::Value;
 
 use super::config_key;
 use super::posture::{Approvals, SandboxMode};
+use crate::config::keys::{Key, Kind, TEXTS, key, names};
 use crate::harness::{OptionProblem, Options};
 use crate::path::LexicalPath;
 use crate::redact::Redacted;
 
-const KEYS: &[&str] = &[
-    "add_dirs",
-    "approval",
-    "config",
-    "config_home",
-    "launcher",
-    "monitor",
-    "permission_mode",
-    "profile",
-    "sandbox",
-    "search",
+/// Every option.
+pub(super) const TABLE: &[Key] = &[
+    key("add_dirs", TEXTS, "[]", "More directories that the agent may write."),
+    key("approval", Kind::Words(Approvals::WORDS), "", APPROVAL),
+    key("config", Kind::Names(&Kind::Any), "{}", "Settings for its `config.toml`, by dotted key."),
+    key("config_home", Kind::Words(&["shared"]), "", "Not available in this build."),
+    key("launcher", Kind::Words(&["auto", "codex", "ours-codex"]), "auto", "What starts it."),
+    key("monitor", Kind::Bool, "false", "Its own watch on the mail (later)."),
+    key("permission_mode", Kind::Words(Approvals::WORDS), "", "Another name of `approval`."),
+    key("profile", Kind::Text, "", "A profile of the operator's `config.toml`."),
+    key(
+        "sandbox",
+        Kind::Words(SandboxMode::WORDS),
+        "",
+        "A sandbox in place of the one that `permissions` means.",
+    ),
+    key("search", Kind::Bool, "false", "Whether the model may search the web."),
 ];
+const APPROVAL: &str = "When it asks, in place of what `permissions` means.";
 /// What stands for a value that may be a secret.
 const SET: &str = "(set)";
 
@@ -175,11 +183,11 @@ impl Reader<'_> {
     }
 
     fn unknown(&mut self) {
-        for key in self.options.keys().filter(|key| !KEYS.contains(&key.as_str())) {
+        for key in self.options.keys().filter(|key| names(TABLE).all(|name| name != key.as_str())) {
             self.problems.push(OptionProblem {
                 path: key.clone(),
                 message: "unknown key".to_owned(),
-                allowed: KEYS.iter().map(|key| (*key).to_owned()).collect(),
+                allowed: names(TABLE).map(ToOwned::to_owned).collect(),
                 unknown_key: true,
             });
         }

@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::options::CommandOptions;
+use super::options::{self, CommandOptions};
 use super::screen::PatternDriver;
+use crate::config::keys::Key;
 use crate::harness::screen::TerminalDriver;
 use crate::harness::{
     ExitPolicy, Harness, HarnessLaunch, HomeSpec, LaunchContext, OptionProblem, Options,
@@ -41,6 +42,10 @@ impl Harness for CommandHarness {
 
     fn validate_options(&self, options: &Options) -> Vec<OptionProblem> {
         CommandOptions::parse(options).err().unwrap_or_default()
+    }
+
+    fn option_table(&self) -> Option<&'static [Key]> {
+        Some(options::TABLE)
     }
 
     fn refused_keys(&self) -> &'static [(&'static str, &'static str)] {

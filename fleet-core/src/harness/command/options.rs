@@ -1,6 +1,14 @@
+use crate::config::keys::{Key, TEXTS, key, names};
 use crate::harness::{OptionProblem, Options};
 
-const KEYS: &[&str] = &["argv", "busy", "modal", "ready", "resume_argv"];
+/// Every option.
+pub(super) const TABLE: &[Key] = &[
+    key("argv", TEXTS, "required", "The program and its arguments."),
+    key("busy", TEXTS, "[]", "Texts on the screen that mean busy."),
+    key("modal", TEXTS, "[]", "Texts on the screen that mean that a dialog is open."),
+    key("ready", TEXTS, "[]", "Texts on the screen that mean ready."),
+    key("resume_argv", TEXTS, "", "The same as argv, for a start that goes on."),
+];
 
 /// `harness_options` of a `command` role.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,11 +29,11 @@ impl CommandOptions {
     /// Reads the options; every problem is reported.
     pub fn parse(options: &Options) -> Result<Self, Vec<OptionProblem>> {
         let mut problems = Vec::new();
-        for key in options.keys().filter(|key| !KEYS.contains(&key.as_str())) {
+        for key in options.keys().filter(|key| names(TABLE).all(|name| name != key.as_str())) {
             problems.push(OptionProblem {
                 path: key.clone(),
                 message: "unknown key".to_owned(),
-                allowed: KEYS.iter().map(|key| (*key).to_owned()).collect(),
+                allowed: names(TABLE).map(ToOwned::to_owned).collect(),
                 unknown_key: true,
             });
         }
