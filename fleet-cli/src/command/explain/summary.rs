@@ -39,6 +39,9 @@ pub(super) fn show(
         out.line("");
         out.line("network");
         let mut rows = Table::plain();
+        for (_, words, at) in request.reachable() {
+            rows.row(["reachable", &words, &place(at.as_ref())]);
+        }
         rows.row([network.verdict.as_str(), &network.rule.words, &place(network.place.as_ref())]);
         rows.print(out, "  ");
     }
@@ -242,6 +245,9 @@ fn value(
         "system": policy.map(|policy| policy.system),
         "network": network.map(|it| json!({
             "verdict": it.verdict, "rule": it.rule, "place": it.place,
+            "reachable": request.reachable().into_iter().map(|(rule, words, place)| json!({
+                "rule": rule, "words": words, "place": place,
+            })).collect::<Vec<_>>(),
         })),
         "variables": variables,
         "permissions": { "sources": sources(request), "native": native, "floor": resolved.floor },

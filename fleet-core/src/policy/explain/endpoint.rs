@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::native::{self, NativeQuestion};
 use super::{DecidedBy, ExplainRequest, Explanation, Verdict, answer, rule};
+use crate::diagnostic::Place;
 use crate::isolation::network::{Host, HostError, HostPattern, HostRule, Target};
 use crate::isolation::{IsolationBlock, NetworkMode};
 
@@ -125,6 +126,34 @@ fn by_boundary(request: &ExplainRequest<'_>, endpoint: &Endpoint) -> Explanation
     it
 }
 
+impl ExplainRequest<'_> {
+    /// Each rule of the network that lets something through, in words and with the line that says so.
+    /// Empty where the mode says it all.
+    pub fn reachable(&self) -> Vec<(&HostRule, String, Option<Place>)> {
+        let (Some(policy), Some(block)) = (&self.assessment.policy, &self.role.isolation) else {
+            return Vec::new();
+        };
+        let sourced = |rule| {
+            let (_, words, place) = self.rule_source(block, rule);
+            (rule, words, place)
+        };
+        policy.reachable.iter().map(sourced).collect()
+    }
+
+    fn rule_source(
+        &self,
+        block: &IsolationBlock,
+        rule: &HostRule,
+    ) -> (&'static str, String, Option<Place>) {
+        if let Some(index) = block.allow_hosts.iter().position(|it| it == rule) {
+            let key = format!("isolation.allow_hosts[{index}]");
+            return ("network.allow-hosts", format!("`{key}`: {rule}"), self.around(&key));
+        }
+        let words = format!("the harness `{}` needs {rule} for its model", self.role.harness);
+        ("network.model", words, self.around("isolation.network"))
+    }
+}
+
 /// An endpoint that is let through by a rule, or by none.
 fn by_rule(
     request: &ExplainRequest<'_>,
@@ -156,19 +185,8 @@ fn by_rule(
         it.change = Some(request.in_block(&format!("add `{endpoint}` to `allow_hosts`")));
         return it;
     };
+    let (id, words, place) = request.rule_source(block, rule_found);
     let index = block.allow_hosts.iter().position(|it| it == rule_found);
-    let (id, words, place) = match index {
-        Some(index) => {
-            let key = format!("isolation.allow_hosts[{index}]");
-            let words = format!("`{key}`: {rule_found}");
-            ("network.allow-hosts", words, request.around(&key))
-        }
-        None => (
-            "network.model",
-            format!("{mode}: the harness `{}` needs {rule_found}", request.role.harness),
-            mode_place,
-        ),
-    };
     let verdict = Verdict::Reachable;
     let mut it = answer("endpoint", subject, verdict, DecidedBy::OuterBoundary, rule(id, words));
     it.place = place;
