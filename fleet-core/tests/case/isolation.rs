@@ -2,6 +2,7 @@
 
 mod degraded;
 mod destinations;
+mod inputs;
 mod judge;
 mod overlay_kinds;
 mod overlays;
