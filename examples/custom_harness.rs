@@ -103,6 +103,7 @@ impl Harness for Aide {
             refusals: Vec::new(),
             granted: BTreeSet::from([Capability::ReadState, Capability::WriteState]),
             mode: approval,
+            covered: true,
         })
     }
 

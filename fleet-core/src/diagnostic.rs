@@ -302,6 +302,11 @@ impl Sink {
         self.left_out += 1;
     }
 
+    /// The errors kept so far.
+    pub(crate) fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.found.iter().filter(|it| it.severity == Severity::Error)
+    }
+
     /// Whether an error was found.
     pub fn has_errors(&self) -> bool {
         self.errors

@@ -361,7 +361,9 @@ impl Attempt<'_> {
             }
         }
         let (permissions, uid) = (self.role.permissions, self.runtime.world.uid);
-        match fallback(block, permissions, uid, &failures) {
+        let fleet = &self.loaded.fleet;
+        let required = fleet.policy.require.forbids_unisolated(&fleet.provenance);
+        match fallback(block, permissions, uid, required.as_deref(), &failures) {
             Fallback::Refuse { message } => Err(Refused::new(message)),
             Fallback::Unisolated { message } => {
                 self.log.warn(&format!("UN-ISOLATED: {message}"));

@@ -2,7 +2,7 @@
 
 use fleet_adapters::runner::native_sandbox::NativeSandboxes;
 use fleet_adapters::runner::version::HarnessVersions;
-use fleet_core::config::{Fleet, Role, Session};
+use fleet_core::config::{Fleet, FleetPolicy, Role, Session};
 use fleet_core::id::HarnessId;
 use fleet_core::isolation::{Backend, EnforcementLevel, MountOrigin, NetworkMode};
 use fleet_core::permissions::{Outer, Translation};
@@ -53,6 +53,7 @@ fn print_fleet(app: &App, files: &FleetFiles, fleet: &Fleet, roles: &[ResolvedRo
     if fleet.start_stagger_ms > 0 {
         out.line(format!("launches at least {} ms apart", fleet.start_stagger_ms));
     }
+    print_policy(out, fleet);
     let mut notes = Table::plain();
     // Defaults that nobody wrote are in the JSON form only.
     for key in fleet.unavailable.iter().filter(|key| key.place.is_some()) {
@@ -66,6 +67,27 @@ fn print_fleet(app: &App, files: &FleetFiles, fleet: &Fleet, roles: &[ResolvedRo
         out.line("");
         print_role(out, role);
     }
+}
+
+/// The fleet-wide rules.
+fn print_policy(out: &Printer, fleet: &Fleet) {
+    let FleetPolicy { forbid_paths, require } = &fleet.policy;
+    let mut rules = Table::plain();
+    let mut add = |key: &str, value: Option<String>| {
+        let written = fleet.provenance.written(&format!("policy.{key}"));
+        if let (Some(value), Some((_, place))) = (value, written) {
+            rules.row([format!("policy: {key}"), value, place.to_string()]);
+        }
+    };
+    let paths: Vec<String> = forbid_paths.iter().map(ToString::to_string).collect();
+    add("forbid_paths", (!paths.is_empty()).then(|| paths.join(", ")));
+    add("require.isolation", require.isolation.map(|it| it.as_str().to_owned()));
+    let modes = |modes: &Vec<NetworkMode>| modes.iter().map(|it| it.as_str()).collect::<Vec<_>>();
+    add("require.network", require.network.as_ref().map(|it| modes(it).join(", ")));
+    add("require.approval", require.approval.map(|it| it.as_str().to_owned()));
+    let caps: Vec<&str> = require.resources.iter().map(|cap| cap.as_str()).collect();
+    add("require.resources", (!caps.is_empty()).then(|| caps.join(", ")));
+    rules.print(out, "");
 }
 
 fn print_role(out: &Printer, resolved: &ResolvedRole<'_>) {
@@ -204,6 +226,9 @@ fn print_isolation(out: &Printer, resolved: &ResolvedRole<'_>) {
         } else {
             ": no sandbox, no start"
         });
+        if let Some(rule) = &resolved.required {
+            text = format!("{text}, by {rule}");
+        }
     }
     line.row(["isolation  ".to_owned(), text]);
     let policy = resolved.policy.as_ref();

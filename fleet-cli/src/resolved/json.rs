@@ -20,12 +20,32 @@ pub fn plan_json(fleet: &Fleet, roles: &[ResolvedRole<'_>], diagnostics: &[Diagn
     document(json!({
         "sourceFiles": fleet.source_files,
         "startStaggerMs": fleet.start_stagger_ms,
+        "policy": policy(fleet),
         "diagnostics": all,
         "unavailable": fleet.unavailable,
         "roles": sorted.into_iter().map(role_json).collect::<Vec<_>>(),
         "loops": [],
         "watchdogs": [],
     }))
+}
+
+/// The fleet-wide rules; each written one of `require` with its place.
+fn policy(fleet: &Fleet) -> Value {
+    let require = &fleet.policy.require;
+    let rule = |key: &str, value: Value| {
+        let path = format!("policy.require.{key}");
+        let source = fleet.provenance.written(&path).map(|(_, place)| place);
+        source.map_or(Value::Null, |source| json!({ "value": value, "source": source }))
+    };
+    json!({
+        "forbidPaths": fleet.policy.forbid_paths,
+        "require": {
+            "isolation": rule("isolation", json!(require.isolation)),
+            "network": rule("network", json!(require.network)),
+            "approval": rule("approval", json!(require.approval)),
+            "resources": rule("resources", json!(require.resources)),
+        },
+    })
 }
 
 fn role_json(resolved: &ResolvedRole<'_>) -> Value {

@@ -59,6 +59,8 @@ pub struct ResolvedRole<'a> {
     pub shared: SharedItems,
     /// The backend that would be tried first.
     pub backend: Option<BackendName>,
+    /// The rule of the fleet that forbids a start without isolation, with its place.
+    pub required: Option<String>,
     /// Whether the role would start un-isolated if no sandbox can be had.
     pub starts_unisolated: bool,
     /// What that backend promises.
@@ -170,6 +172,7 @@ impl<'a> Resolver<'a> {
     fn judge(&self, role: &'a Role, probe: &dyn PathProbe) -> ResolvedRole<'a> {
         let runtime = &self.app.runtime;
         let backend = role.isolation.as_ref().and_then(|block| candidates(block).first().copied());
+        let required = self.fleet.policy.require.forbids_unisolated(&self.fleet.provenance);
         let mut resolved = ResolvedRole {
             place: self.place(role),
             cwd: working_directory(role, &runtime.trees(&role.name)).to_string(),
@@ -186,10 +189,12 @@ impl<'a> Resolver<'a> {
             problems: Vec::new(),
             blockers: Vec::new(),
             starts_unisolated: role.isolation.as_ref().is_some_and(|block| {
-                let verdict = fallback(block, role.permissions, runtime.world.uid, &[]);
+                let (uid, required) = (runtime.world.uid, required.as_deref());
+                let verdict = fallback(block, role.permissions, uid, required, &[]);
                 matches!(verdict, Fallback::Unisolated { .. })
             }),
             backend,
+            required,
             role,
         };
         let (native, forbidden) = (&self.native, &self.forbidden);

@@ -66,6 +66,45 @@ fn every_known_way_around_protection_is_refused_in_one_line() {
 }
 
 #[test]
+fn a_role_that_does_not_meet_a_rule_of_the_fleet_is_refused_in_one_line() {
+    let env = TestEnvironment::new();
+    let write = |require: &str, isolation: &str| {
+        let rules = format!("policy:\n  require: {{ {require} }}\n");
+        env.write("fleet.yaml", &format!("{ROLE}    isolation: {isolation}\n{rules}"));
+    };
+    for (require, isolation, key, word) in [
+        (
+            "isolation: L1",
+            "{ backend: none }",
+            "isolation.backend",
+            "`policy.require.isolation: L1`",
+        ),
+        ("network: [deny]", "{ network: allow }", "isolation.network", "write `network: deny`"),
+        ("resources: [mem]", "{ network: deny }", "isolation.resources", "no cap on mem"),
+        ("approval: auto", "{ network: deny }", "harness", "asks nothing by itself"),
+    ] {
+        write(require, isolation);
+        refused(&env, "fleet.yaml:", key, word);
+        let out = env.run(["up"]).expect(1);
+        assert!(out.stderr.contains("see also ") && out.stderr.contains("fleet.yaml:7:14"));
+    }
+    assert!(env.run(["doctor"]).expect(1).all().contains("asks nothing by itself"));
+
+    // The control: a role that meets the rules, and what is shown of them.
+    write("isolation: L1, network: [deny]", "{ network: deny }");
+    let out = env.run(["config"]).expect(0);
+    for part in ["policy: require.isolation", "L1", "policy: require.network", "fleet.yaml:7:14"] {
+        assert!(out.stdout.contains(part), "{part} in {}", out.stdout);
+    }
+    let policy = env.run(["config", "--json"]).expect(0).json()["policy"].clone();
+    assert_eq!(policy["forbidPaths"], serde_json::json!([]));
+    assert_eq!(policy["require"]["isolation"]["value"], "L1");
+    assert_eq!(policy["require"]["isolation"]["source"]["line"], 7);
+    assert_eq!(policy["require"]["network"]["value"], serde_json::json!(["deny"]));
+    assert_eq!(policy["require"]["approval"], serde_json::Value::Null);
+}
+
+#[test]
 fn a_fleet_file_in_a_writable_project_is_refused_and_named() {
     let env = TestEnvironment::new();
     let project = env.path("project").display().to_string();

@@ -187,6 +187,40 @@ fn a12_a_sandbox_that_cannot_work(
     assert!(env.status("A")["status"]["isolation"]["degraded"].is_string());
 }
 
+/// A fleet that requires isolation outranks the `warn` of a role, written or not.
+#[rstest]
+#[case("isolation: L1", "{ network: allow, on_unavailable: warn }", "policy.require.isolation: L1")]
+#[case("isolation: L1", "{ network: allow }", "policy.require.isolation: L1")]
+#[case("network: [deny]", "{ network: deny, on_unavailable: warn }", "policy.require.network")]
+fn a12_a_required_isolation_refuses_a_degraded_start(
+    #[case] require: &str,
+    #[case] isolation: &str,
+    #[case] rule: &str,
+) {
+    needs!("tmux", "stty");
+    let mut env = TestEnvironment::with_fleet(&format!(
+        "policy:\n  require: {{ {require} }}\nroles:\n  A:\n    harness: command\n    harness_options: {{ argv: [sh, -c, 'echo up > \"$OURS_FLEET_STATE/up\"; exec cat'] }}\n    isolation: {isolation}\n"
+    ));
+    let path = path_with(&env, Some(ONLY_VERSION));
+    env.set("PATH", &path);
+    let shown = env.run(["config"]).expect(0);
+    assert!(shown.stdout.contains("no sandbox, no start, by `"), "{}", shown.stdout);
+    let report = env.run(["doctor", "--json"]).expect(1).json();
+    let checks = report["checks"].as_array().expect("a list");
+    let row = checks.iter().find(|check| check["name"] == "isolation: A").expect("a row");
+    assert_eq!(row["level"], "fail", "{row}");
+    let detail = row["detail"].as_str().expect("a text");
+    for part in [rule, "fleet.yaml:2:14", "forbids a start without isolation"] {
+        assert!(detail.contains(part), "{part:?} in {detail}");
+    }
+    let out = env.run(["up"]).expect(1);
+    assert!(out.stderr.contains(rule), "{}", out.stderr);
+    assert!(out.stderr.contains("forbids a start without isolation"), "{}", out.stderr);
+    assert!(!out.all().contains("UN-ISOLATED"), "{}", out.all());
+    assert!(env.state_file("A", "up").is_none(), "the program must not have run");
+    env.run(["down"]).expect(0);
+}
+
 /// The control of a12: with the real program the same roles are isolated.
 #[test]
 fn a12_control_with_the_real_sandbox() {

@@ -3,6 +3,7 @@
 
 use crate::isolation::{Backend, NetworkMode, OnUnavailable, SystemView};
 use crate::permissions::{Approval, Filesystem, Unattended};
+use crate::policy::require::{Cap, Level};
 
 /// The type of a value.
 #[derive(Debug, Clone, Copy)]
@@ -82,10 +83,10 @@ pub const POLICY: &[Key] = &[
 
 /// `policy.require`.
 pub const REQUIRE: &[Key] = &[
-    key("isolation", Kind::Words(&["L1", "L2", "L3"]), "", "Least guarantee level."),
+    key("isolation", Kind::Words(Level::WORDS), "", "Least guarantee level."),
     key("network", Kind::List(&Kind::Words(NetworkMode::WORDS)), "", "Allowed network modes."),
     key("approval", Kind::Words(Approval::WORDS), "", "Widest allowed approval."),
-    key("resources", Kind::List(&Kind::Words(&["cpu", "mem", "pids"])), "", "Caps to be set."),
+    key("resources", Kind::List(&Kind::Words(Cap::WORDS)), "", "Caps to be set."),
 ];
 
 /// `messaging`.

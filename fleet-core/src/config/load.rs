@@ -184,13 +184,15 @@ fn fleet(mut trees: Vec<Node>, cx: &mut Cx<'_>) -> Option<Fleet> {
     if !roles.is_empty() {
         settings.note_defaults();
     }
+    let provenance = provenance(base, role_spots, cx);
+    validate::requirements(&settings.policy.require, &roles, &provenance, cx);
     Some(Fleet {
         source_files: cx.files.iter().map(Into::into).collect(),
         start_stagger_ms: settings.start_stagger_ms,
         policy: settings.policy,
         roles,
         unavailable: settings.unavailable,
-        provenance: provenance(base, role_spots, cx),
+        provenance,
     })
 }
 

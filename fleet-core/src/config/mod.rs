@@ -14,6 +14,7 @@ mod merge;
 mod models;
 mod options;
 mod provenance;
+mod require;
 mod role_env;
 mod role_keys;
 mod role_later;

@@ -10,6 +10,7 @@ use crate::id::{HarnessId, IdentityName, RoleName};
 use crate::isolation::IsolationBlock;
 use crate::path::LexicalPath;
 pub use crate::permissions::Permissions;
+use crate::policy::require::Require;
 use crate::redact::Redacted;
 
 /// Everything the fleet files say, resolved.
@@ -43,11 +44,13 @@ impl Fleet {
     }
 }
 
-/// The part of `policy:` that this build enforces.
+/// `policy:`, which every role must meet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FleetPolicy {
     /// Added to the forbidden paths of every role.
     pub forbid_paths: Vec<LexicalPath>,
+    /// What every role must have.
+    pub require: Require,
 }
 
 /// A key that was written, or a default that promises protection, and that this build cannot serve.

@@ -97,18 +97,19 @@ impl Provenance {
         Self { files, root }
     }
 
-    /// Where the value at `path`, or else the nearest value around it, was written.
-    pub fn lookup(&self, path: &str) -> Option<(Layer, Place)> {
-        self.nearest(path).map(|(spot, _)| self.entry(spot))
-    }
-
     /// Where the value at `path` itself was written; `None` if it was not.
     pub fn written(&self, path: &str) -> Option<(Layer, Place)> {
-        self.nearest(path).filter(|(_, rest)| rest.is_empty()).map(|(spot, _)| self.entry(spot))
+        let (spot, rest) = self.find(path)?;
+        rest.is_empty().then(|| self.entry(spot))
     }
 
-    /// The value at `path`, or else the nearest value around it, and what is left of the path.
-    fn nearest<'p>(&self, path: &'p str) -> Option<(&Spot, &'p str)> {
+    /// Where the value at `path`, or else the nearest value around it, was written.
+    pub fn lookup(&self, path: &str) -> Option<(Layer, Place)> {
+        Some(self.entry(self.find(path)?.0))
+    }
+
+    /// The value at the path, or the nearest around it, and the part of the path that it lacks.
+    fn find<'p>(&self, path: &'p str) -> Option<(&Spot, &'p str)> {
         let (mut spot, mut rest) = step(&self.root, path)?;
         loop {
             let next = match (&spot.below, rest.strip_prefix('[')) {

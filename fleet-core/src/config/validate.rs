@@ -7,12 +7,14 @@ use indexmap::IndexMap;
 use super::decode::{Cx, Field, Path};
 use super::keys;
 use super::model::{FleetPolicy, Role, Unavailable};
+use super::provenance::Provenance;
+use super::require;
 use super::role_keys::RoleKeys;
 use super::tree::{At, Entry, Node};
 use super::unavailable::{not_built, note};
 use crate::diagnostic::{Code, Diagnostic, nearest};
 use crate::id::RoleName;
-use crate::isolation::FsPath;
+use crate::policy::require::{Judged, Level, Require, effective_approval, violations};
 
 /// What the rules across roles need of one role: names and where they stand.
 pub(super) struct Declared {
@@ -90,6 +92,40 @@ pub(super) fn across_roles(
     }
 }
 
+/// What `policy.require` asks of every role. A role with an error of its own, or with one in the
+/// defaults, is not judged: half of what it says was not read.
+pub(super) fn requirements(
+    require: &Require,
+    roles: &IndexMap<RoleName, Role>,
+    provenance: &Provenance,
+    cx: &mut Cx<'_>,
+) {
+    if require.is_empty() {
+        return;
+    }
+    let (mut wrong, mut shared) = (HashSet::new(), false);
+    for error in cx.sink.errors() {
+        match &error.role {
+            Some(role) => _ = wrong.insert(role.clone()),
+            None => shared |= error.path.starts_with("defaults"),
+        }
+    }
+    if shared {
+        return;
+    }
+    for role in roles.values().filter(|role| !wrong.contains(role.name.as_str())) {
+        let harness = cx.options.harnesses.get(role.harness.as_str());
+        let approval = effective_approval(role, harness.map(|it| &**it));
+        for found in violations(require, Judged { role, approval: &approval }) {
+            if cx.sink.is_full() {
+                cx.sink.leave_out_error();
+            } else {
+                cx.sink.push(found.diagnostic(role, provenance));
+            }
+        }
+    }
+}
+
 fn did_you_mean(name: &str, declared: &[Declared], cx: &Cx<'_>) -> Option<String> {
     if cx.sink.is_crowded() {
         return None;
@@ -124,6 +160,23 @@ impl TopLevel {
         }
     }
 
+    /// One loud line where roles must have caps, which nothing in this build sets.
+    fn note_caps(&mut self, policy: Field<'_, '_>, cx: &Cx<'_>) {
+        let Some(written) = policy.node.get("require") else { return };
+        let require = &self.policy.require;
+        let level = require.isolation.is_some_and(|level| level >= Level::L2);
+        for (key, asks, instead) in [
+            ("isolation", level, "write `L1`"),
+            ("resources", !require.resources.is_empty(), "leave it out"),
+        ] {
+            if let (true, Some(entry)) = (asks, written.value.get(key)) {
+                let place = Some(cx.place(entry.at));
+                let path = format!("policy.require.{key}");
+                self.unavailable.push(note(&path, "capping resources", instead, place));
+            }
+        }
+    }
+
     /// Notes for what no fleet file has to say and yet isn't there.
     pub(super) fn note_defaults(&mut self) {
         let monitor = "waking agents by mail";
@@ -143,7 +196,10 @@ pub(super) fn top_level(base: &Node, declared: &[Declared], cx: &mut Cx<'_>) -> 
             "start_stagger_ms" if !child.node.is_null() => {
                 top.start_stagger_ms = child.millis(cx).unwrap_or_default();
             }
-            "policy" => policy(child, &mut top, cx),
+            "policy" => {
+                top.policy = require::policy(child, cx);
+                top.note_caps(child, cx);
+            }
             "loops" | "watchdogs" => schedules(child, &entry.key, declared, &mut top, cx),
             "messaging" | "tasks" | "rooms" | "agent_templates" | "room_templates" => {
                 if let Some(key) = keys::TOP.iter().find(|key| key.name == &*entry.key) {
@@ -157,25 +213,6 @@ pub(super) fn top_level(base: &Node, declared: &[Declared], cx: &mut Cx<'_>) -> 
         }
     }
     top
-}
-
-fn policy(field: Field<'_, '_>, top: &mut TopLevel, cx: &mut Cx<'_>) {
-    let Some(cursor) = field.cursor(cx, keys::POLICY) else { return };
-    if let Some(list) = cursor.opt("forbid_paths") {
-        for (index, node) in list.items(cx).unwrap_or_default().iter().enumerate() {
-            let path = super::isolation_block::lexical(list.item(index, node), cx);
-            top.policy.forbid_paths.extend(path.map(|FsPath { path, .. }| path));
-        }
-    }
-    if let Some(require) = cursor.opt("require") {
-        require.block_shape(cx, keys::REQUIRE, true);
-        if require.node.entries().is_some_and(|entries| !entries.is_empty()) {
-            let place = Some(cx.place(require.at));
-            let instead = "leave `policy.require` out";
-            let what = "checking what every role must have";
-            top.every_role.push(not_built("policy.require", what, instead, place));
-        }
-    }
 }
 
 /// `loops` and `watchdogs`: both have names of their own and name roles.

@@ -31,7 +31,10 @@ pub fn candidates(block: &IsolationBlock) -> Vec<BackendName> {
     }
 }
 
-/// Decides after every candidate has failed.
+/// Decides after every candidate has failed. `required` is the rule of the fleet that forbids a start
+/// without isolation, as
+/// [`Require::forbids_unisolated`](crate::policy::require::Require::forbids_unisolated) words it: it
+/// outranks what the role says.
 ///
 /// # Security
 /// Refuses unless the operator *wrote* `on_unavailable: warn`, or left it out on a role that has
@@ -42,10 +45,11 @@ pub fn fallback(
     block: &IsolationBlock,
     permissions: Permissions,
     uid: u32,
+    required: Option<&str>,
     failures: &[(BackendName, ProbeFailure)],
 ) -> Fallback {
     let reason = reason(block, failures);
-    match refusal(block, permissions, uid, failures) {
+    match refusal(block, permissions, uid, required, failures) {
         Some(rule) => Fallback::Refuse { message: format!("{reason}; not started: {rule}") },
         None => Fallback::Unisolated {
             message: format!("{reason}; `on_unavailable: warn` lets it start UN-ISOLATED"),
@@ -69,6 +73,7 @@ fn refusal(
     block: &IsolationBlock,
     permissions: Permissions,
     uid: u32,
+    required: Option<&str>,
     failures: &[(BackendName, ProbeFailure)],
 ) -> Option<String> {
     let cannot =
@@ -79,6 +84,9 @@ fn refusal(
     let network = block.network();
     if matches!(network, NetworkMode::Broker | NetworkMode::Allowlist) {
         return Some(format!("`network: {network}` cannot be enforced, and is never left open"));
+    }
+    if let Some(rule) = required {
+        return Some(format!("{rule} forbids a start without isolation"));
     }
     match block.on_unavailable {
         Some(OnUnavailable::Strict) => return Some("`on_unavailable: strict`".to_owned()),

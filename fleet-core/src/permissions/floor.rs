@@ -66,6 +66,7 @@ mod tests {
                 refusals: Vec::new(),
                 granted: granted.clone(),
                 mode: Approval::Ask,
+                covered: true,
             });
             let floor = floor(&effective, Unattended::Deny).unwrap();
             assert!(floor.missing.is_disjoint(&granted));

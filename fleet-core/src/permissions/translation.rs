@@ -108,6 +108,9 @@ pub struct Supported {
     pub granted: BTreeSet<Capability>,
     /// The neutral approval that the effect amounts to.
     pub mode: Approval,
+    /// Whether `mode` holds for what the options override. If not, a table covers only a part of it,
+    /// and more than `mode` may happen without a question.
+    pub covered: bool,
 }
 
 /// The answer of a harness to neutral permissions.

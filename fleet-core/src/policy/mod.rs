@@ -4,5 +4,6 @@
 pub mod check;
 pub mod explain;
 pub mod order;
+pub mod require;
 
 mod reach;

@@ -6,6 +6,7 @@ mod options;
 use std::collections::BTreeMap;
 
 use super::order::{Dimension, Endpoint, Grant, Reach, Value};
+use super::require::Require;
 use crate::config::{FleetPolicy, Role};
 use crate::harness::{Harness, LaunchDirs};
 use crate::isolation::resolve::DEFAULT_PROTECT;
@@ -67,8 +68,41 @@ impl Reach {
             let grant = Grant { subject: path.to_string(), value, key, written: true };
             reach.add(Dimension::ForbidPaths, grant);
         }
+        reach.guards(Dimension::Require, "policy", true);
+        for (rule, subject, value) in required(&policy.require) {
+            let key = format!("policy.require.{rule}");
+            reach.add(Dimension::Require, Grant { subject, value, key, written: true });
+        }
         reach
     }
+}
+
+/// What must be met, each with its key: a stricter value holds back more than a laxer one.
+fn required(require: &Require) -> Vec<(&'static str, String, Value)> {
+    let mut guards = Vec::new();
+    if let Some(least) = require.isolation {
+        let value = level(least as u64 + 1, least.as_str());
+        guards.push(("isolation", "isolation".to_owned(), value));
+    }
+    if let Some(modes) = &require.network {
+        let closed = NetworkMode::WORDS.iter().filter_map(|word| NetworkMode::from_word(word));
+        for mode in closed.filter(|mode| !modes.contains(mode)) {
+            guards.push(("network", format!("no network `{mode}`"), Value::Word));
+        }
+    }
+    if let Some(widest) = require.approval {
+        let rank = match widest {
+            Approval::Ask => 3,
+            Approval::Auto => 2,
+            Approval::Allow => 1,
+        };
+        let word = format!("at most {}", widest.as_str());
+        guards.push(("approval", "approval".to_owned(), level(rank, word)));
+    }
+    for cap in &require.resources {
+        guards.push(("resources", format!("a cap on {}", cap.as_str()), Value::Word));
+    }
+    guards
 }
 
 /// The block of a role that is isolated.
@@ -125,7 +159,7 @@ impl Draft<'_> {
         for name in backends {
             self.word(Dimension::Backend, name.as_str(), "isolation.backend");
         }
-        let starts = match fallback(block, self.role.permissions, NOMINAL_UID, &[]) {
+        let starts = match fallback(block, self.role.permissions, NOMINAL_UID, None, &[]) {
             Fallback::Refuse { .. } => level(0, "refuses to start"),
             Fallback::Unisolated { .. } => level(1, "starts un-isolated"),
         };

@@ -110,13 +110,10 @@ fn top_level_keys_are_said_and_refuse_only_whom_they_name() {
 }
 
 #[test]
-fn a_loop_for_all_and_a_required_policy_refuse_everybody() {
+fn a_loop_for_all_refuses_everybody() {
     let roles = format!("roles: {{A: {{{COMMAND}}}, B: {{{COMMAND}}}}}");
     let text = format!("loops: {{l: {{roles: ['*'], interval: 1h, prompt: x}}}}\n{roles}");
     assert_eq!(refusing(&text, "B"), ["loops.l"]);
-    let text = format!("policy: {{require: {{isolation: L1}}}}\n{roles}");
-    assert_eq!(refusing(&text, "A"), ["policy.require"]);
-    assert_eq!(refusing(&text, "B"), ["policy.require"]);
     let text = format!("watchdogs: {{w: {{coordinator: c, watch: [B]}}}}\n{roles}");
     assert_eq!(refusing(&text, "A"), [""; 0]);
     assert_eq!(refusing(&text, "B"), ["watchdogs.w"]);

@@ -14,6 +14,7 @@ mod hooks;
 mod isolation;
 mod models;
 mod order;
+mod require;
 mod schema;
 mod screens;
 mod select;

@@ -334,6 +334,41 @@ fn rules_of_the_fleet_are_compared_too() {
     assert!(diff(&none, &old).is_empty());
 }
 
+/// A requirement that is dropped or loosened holds back less; one that is added or tightened more.
+#[test]
+fn a_loosened_requirement_is_a_widening() {
+    let of = |require: &str| {
+        fleet(&format!(
+            "policy: {{require: {require}}}\nroles: {{A: {{isolation: {{network: deny, resources: \
+             {{cpu: 1, mem: 1G, pids: 100}}}}, permissions: {{approval: ask}}}}}}\n"
+        ))
+    };
+    let strict = "{isolation: L3, network: [deny], approval: ask, resources: [cpu, mem]}";
+    for (lax, lines) in [
+        (
+            "{isolation: L1, network: [deny], approval: ask, resources: [cpu, mem]}",
+            vec!["policy.require: isolation: L3 -> L1"],
+        ),
+        (
+            "{isolation: L3, network: [deny, broker], approval: auto, resources: [cpu, mem]}",
+            vec![
+                "policy.require: approval: at most ask -> at most auto",
+                "policy.require: no network `broker`: required -> not required",
+            ],
+        ),
+        (
+            "{isolation: L3, network: [deny], approval: ask, resources: [cpu]}",
+            vec!["policy.require: a cap on mem: required -> not required"],
+        ),
+    ] {
+        let mut widened = diff(&of(strict), &of(lax));
+        widened.sort();
+        assert_eq!(widened, lines, "{lax}");
+        let tightened = diff(&of(lax), &of(strict));
+        assert!(tightened.is_empty(), "{tightened:?}");
+    }
+}
+
 #[test]
 fn new_and_removed_roles_are_listed_by_name_and_are_no_widening() {
     let old = fleet("roles: {C: {}, A: {}, B: {}}\n");

@@ -18,7 +18,7 @@ fn block(on_unavailable: Option<OnUnavailable>) -> IsolationBlock {
 }
 
 fn starts(block: &IsolationBlock, permissions: Permissions, uid: u32) -> bool {
-    match fallback(block, permissions, uid, &missing()) {
+    match fallback(block, permissions, uid, None, &missing()) {
         Fallback::Unisolated { message } => {
             assert!(message.contains("UN-ISOLATED") && message.contains("bwrap"), "{message}");
             true
@@ -73,6 +73,16 @@ fn stakes() -> [Stake; 4] {
 }
 
 #[test]
+fn p16_a_rule_of_the_fleet_outranks_every_warn() {
+    for word in [None, Some(OnUnavailable::Warn), Some(OnUnavailable::Strict)] {
+        let rule = Some("`the rule`");
+        let answer = fallback(&block(word), Permissions::default(), 1000, rule, &missing());
+        let Fallback::Refuse { message } = answer else { panic!("{word:?} starts") };
+        assert!(message.contains("`the rule` forbids a start without isolation"), "{message}");
+    }
+}
+
+#[test]
 fn a_defaulted_warn_starts_a_role_with_nothing_at_stake() {
     assert!(starts(&block(None), Permissions::default(), 1000));
 }
@@ -80,7 +90,7 @@ fn a_defaulted_warn_starts_a_role_with_nothing_at_stake() {
 #[test]
 fn p15_a_start_without_isolation_is_never_silent() {
     let Fallback::Unisolated { message } =
-        fallback(&block(None), Permissions::default(), 1000, &missing())
+        fallback(&block(None), Permissions::default(), 1000, None, &missing())
     else {
         panic!("starts");
     };
@@ -99,7 +109,8 @@ fn a12_a_network_that_cannot_be_enforced_is_never_open() {
         what: "network: deny".to_owned(),
     };
     let one = IsolationBlock { network: Some(NetworkMode::Deny), ..block(warn) };
-    let answer = fallback(&one, Permissions::default(), 1000, &[(BackendName::Bubblewrap, cannot)]);
+    let answer =
+        fallback(&one, Permissions::default(), 1000, None, &[(BackendName::Bubblewrap, cannot)]);
     assert!(matches!(answer, Fallback::Refuse { .. }), "{answer:?}");
 }
 

@@ -9,6 +9,7 @@ mod network;
 pub(crate) mod order;
 pub(crate) mod permissions_claude;
 mod permissions_codex;
+mod require;
 pub(crate) mod resolve;
 mod schema;
 pub(crate) mod screens;

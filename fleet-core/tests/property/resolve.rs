@@ -149,7 +149,7 @@ fn p16_strict_refuses_and_a_starting_policy_starts() {
         let permissions = Permissions { approval, filesystem, ..Permissions::default() };
         let failure = ProbeFailure::Missing { program: "bwrap".to_owned(), hint: "install it" };
         let failures = [(BackendName::Bubblewrap, failure)];
-        let answer = fallback(&block, permissions, if root { 0 } else { 1000 }, &failures);
+        let answer = fallback(&block, permissions, if root { 0 } else { 1000 }, None, &failures);
         let refused = matches!(answer, Fallback::Refuse { .. });
         let open = matches!(block.network(), NetworkMode::Broker | NetworkMode::Allowlist);
         let unbounded = approval == Approval::Allow && filesystem == Filesystem::Unrestricted;

@@ -334,6 +334,7 @@ mod tests {
             floor: None,
             policy: None,
             backend: None,
+            required: None,
             starts_unisolated: false,
             promise: Vec::new(),
             problems: Vec::new(),

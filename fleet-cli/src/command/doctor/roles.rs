@@ -68,7 +68,7 @@ async fn isolation(app: &App, resolved: &ResolvedRole<'_>, limit: Duration) -> C
             Level::Pass,
             format!("{}, network {}, caps {}", backend.name(), policy.network, caps(block)),
         ),
-        Ok(Err(failure)) => unusable(app, role, block, backend.name(), failure),
+        Ok(Err(failure)) => unusable(app, resolved, block, backend.name(), failure),
         Err(_) => check(Level::Fail, "the trial did not end in time".to_owned())
             .fix("run `ours-fleet doctor` again"),
     }
@@ -77,14 +77,16 @@ async fn isolation(app: &App, resolved: &ResolvedRole<'_>, limit: Duration) -> C
 /// What a launch will make of an unusable backend.
 fn unusable(
     app: &App,
-    role: &Role,
+    resolved: &ResolvedRole<'_>,
     block: &IsolationBlock,
     backend: BackendName,
     failure: ProbeFailure,
 ) -> Check {
     let fix = host::remedy(&failure);
     let uid = app.runtime.world.uid;
-    let (level, detail) = match fallback(block, role.permissions, uid, &[(backend, failure)]) {
+    let (role, required) = (resolved.role, resolved.required.as_deref());
+    let failures = [(backend, failure)];
+    let (level, detail) = match fallback(block, role.permissions, uid, required, &failures) {
         Fallback::Refuse { message } => (Level::Fail, message),
         Fallback::Unisolated { message } => (Level::Warn, message),
     };

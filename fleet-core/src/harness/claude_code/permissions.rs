@@ -119,6 +119,7 @@ fn judge(request: &TranslationRequest<'_>, written: Option<Mode>) -> Supported {
         refusals,
         granted,
         mode: approval,
+        covered: true,
     }
 }
 

@@ -96,6 +96,27 @@ impl ConfigEntry {
         self.path[0] == "permissions" && !network
     }
 
+    /// Whether it can answer what Codex would otherwise ask: a hook, or a server whose tools are
+    /// approved beforehand.
+    pub(super) fn answers_questions(&self) -> bool {
+        fn says(value: &Value) -> bool {
+            match value {
+                Value::Table(table) => {
+                    table.iter().any(|(key, value)| key.contains("approv") || says(value))
+                }
+                Value::Array(items) => items.iter().any(says),
+                _ => false,
+            }
+        }
+        match self.path[0].as_str() {
+            "hooks" => true,
+            "mcp_servers" => {
+                self.path.iter().any(|part| part.contains("approv")) || says(self.value.expose())
+            }
+            _ => false,
+        }
+    }
+
     fn parts(&self) -> Vec<&str> {
         self.path.iter().map(String::as_str).collect()
     }

@@ -56,6 +56,7 @@ fn of_row(
         refusals: refusals(request.outer, posture),
         granted: Capability::ALL.into_iter().filter(|it| !row.lacks.contains(it)).collect(),
         mode: posture.approvals.amounts_to(),
+        covered: true,
     }
 }
 
@@ -169,6 +170,7 @@ fn judge_config(options: &CodexOptions, posture: &Posture, judged: &mut Supporte
     if profile && keys().any(ConfigEntry::changes_profile) {
         uncovered(judged, "`config.permissions` changes the permission profile");
     }
+    judged.covered &= !keys().any(ConfigEntry::answers_questions);
     if keys().any(ConfigEntry::opens_network) {
         judged.notes.push("`config` opens the network inside Codex's sandbox".to_owned());
     }
@@ -194,5 +196,6 @@ fn judge_config(options: &CodexOptions, posture: &Posture, judged: &mut Supporte
 fn uncovered(judged: &mut Supported, why: &str) {
     judged.granted = BTreeSet::from([Capability::ReadState]);
     judged.measured = false;
+    judged.covered = false;
     judged.warnings.push(why.to_owned());
 }

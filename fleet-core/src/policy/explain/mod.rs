@@ -252,7 +252,10 @@ impl ExplainRequest<'_> {
         let Some(block) = self.role.isolation.as_ref().filter(|_| self.isolated()) else {
             return false;
         };
-        let verdict = fallback(block, self.role.permissions, self.world.uid, &[]);
+        let fleet = self.fleet;
+        let required = fleet.policy.require.forbids_unisolated(&fleet.provenance);
+        let required = required.as_deref();
+        let verdict = fallback(block, self.role.permissions, self.world.uid, required, &[]);
         matches!(verdict, Fallback::Unisolated { .. })
     }
 

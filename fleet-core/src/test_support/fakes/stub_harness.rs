@@ -203,6 +203,7 @@ impl Harness for StubHarness {
             refusals,
             granted,
             mode: approval,
+            covered: true,
         })
     }
 
@@ -218,6 +219,10 @@ impl Harness for StubHarness {
                 if supported.native.get(&key) != Some(&value) {
                     supported.exact = false;
                     supported.warnings = vec![format!("`{key}` is `{value}`")];
+                    match Approval::from_word(&value) {
+                        Some(word) => supported.mode = word,
+                        None => supported.covered = false,
+                    }
                     supported.native.insert(key, value);
                 }
             }

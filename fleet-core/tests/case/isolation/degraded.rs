@@ -53,7 +53,7 @@ fn what_is_at_stake_is_named_and_nothing_else() {
             IsolationBlock { network: Some(NetworkMode::Allow), ..IsolationBlock::default() };
         let mut permissions = Permissions::default();
         change(&mut block, &mut permissions);
-        let said = message(fallback(&block, permissions, 1000, &missing()));
+        let said = message(fallback(&block, permissions, 1000, None, &missing()));
         assert!(said.contains(&format!("the role has {words}")), "{words} is not in: {said}");
     }
 }
@@ -67,7 +67,7 @@ fn each_rule_says_what_it_is() {
     };
     let usual = Permissions::default();
     let ask = |block: &IsolationBlock, permissions, uid| {
-        message(fallback(block, permissions, uid, &missing()))
+        message(fallback(block, permissions, uid, None, &missing()))
     };
     let said = ask(&block(NetworkMode::Allow, OnUnavailable::Strict), usual, 1000);
     assert_eq!(
@@ -93,7 +93,7 @@ fn each_rule_says_what_it_is() {
         Permissions { filesystem: Filesystem::Workspace, ..unbounded },
         Permissions { approval: Approval::Ask, ..unbounded },
     ] {
-        let answer = fallback(&open, bounded, 0, &missing());
+        let answer = fallback(&open, bounded, 0, None, &missing());
         assert!(matches!(answer, Fallback::Unisolated { .. }), "{answer:?}");
     }
 }
@@ -105,7 +105,7 @@ fn a_backend_that_this_build_has_not_is_named() {
         on_unavailable: Some(OnUnavailable::Strict),
         ..IsolationBlock::default()
     };
-    let said = message(fallback(&block, Permissions::default(), 1000, &[]));
+    let said = message(fallback(&block, Permissions::default(), 1000, None, &[]));
     assert!(
         said.starts_with("isolation backend `podman` is not available in this build"),
         "{said}"
@@ -122,7 +122,8 @@ fn every_failure_is_named() {
             what: "network: deny".to_owned(),
         },
     ));
-    let said = message(fallback(&IsolationBlock::default(), Permissions::default(), 1, &failures));
+    let said =
+        message(fallback(&IsolationBlock::default(), Permissions::default(), 1, None, &failures));
     assert!(said.contains("`bubblewrap` is not usable: "), "{said}");
     assert!(said.contains("; isolation backend `landlock` is not usable: "), "{said}");
     assert!(said.ends_with("what was asked for is never replaced by less"), "{said}");
