@@ -6,9 +6,7 @@ use fleet_core::config::{ConfigSources, Fleet, SourceText};
 use fleet_core::diagnostic::{Code, Diagnostic, Place};
 use fleet_core::layout::FleetLayout;
 use fleet_core::path::{LexicalPath, LexicalPathError};
-use fleet_core::port::{
-    EntryKind, FileFacts, FileKind, PathProbe, PathProbeError, StateStore, StoreError,
-};
+use fleet_core::port::{FileFacts, FileKind, PathProbe, PathProbeError, StateStore, StoreError};
 
 /// No fleet file is larger (01 §1.2); one byte more is read so that the loader can say so.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
@@ -28,6 +26,14 @@ pub enum ConfigFileError {
     /// Something else than a regular file stands there.
     #[error("{path} is {found}, expected a regular file")]
     NotAFile {
+        /// The path.
+        path: Utf8PathBuf,
+        /// What is there.
+        found: &'static str,
+    },
+    /// Something else than a directory stands where the drop-ins are.
+    #[error("{path} is {found}, expected a directory of drop-ins")]
+    NotADirectory {
         /// The path.
         path: Utf8PathBuf,
         /// What is there.
@@ -119,7 +125,8 @@ fn read(
 }
 
 /// Names of the drop-ins in bytewise order. Hidden files are left out: they are what editors and
-/// atomic writers leave.
+/// atomic writers leave. What is no regular file is kept: a drop-in that is left out would take its
+/// roles with it.
 fn drop_in_names(
     store: &dyn StateStore,
     probe: &dyn PathProbe,
@@ -132,7 +139,7 @@ fn drop_in_names(
     match resolved.object {
         None => return Ok(Vec::new()),
         Some(facts) if facts.kind != FileKind::Directory => {
-            return Err(ConfigFileError::NotAFile { path: dir, found: kind_text(facts.kind) });
+            return Err(ConfigFileError::NotADirectory { path: dir, found: kind_text(facts.kind) });
         }
         Some(_) => {}
     }
@@ -146,7 +153,6 @@ fn drop_in_names(
             let suffix = Utf8Path::new(&entry.name).extension();
             !entry.name.starts_with('.') && matches!(suffix, Some("yaml" | "yml"))
         })
-        .filter(|entry| entry.kind != EntryKind::Other)
         .map(|entry| entry.name)
         .collect();
     names.sort();
@@ -213,6 +219,12 @@ pub fn file_trust(
         vec![trust.explicit.map_or_else(|| trust.layout.base_config(), Utf8Path::to_owned)];
     files.extend(drop_in_names(store, probe, trust.layout).unwrap_or_default());
     let mut found = Vec::new();
+    // Whoever can write the directory can take a drop-in away, or put one there.
+    let dir = trust.layout.drop_in_dir();
+    let directory = lexical(&dir).ok().and_then(|dir| probe.resolve(&dir).ok());
+    if let Some((canonical, facts)) = directory.and_then(|it| Some((it.path, it.object?))) {
+        found.extend(changeable(&dir, &canonical, &facts, trust.uid));
+    }
     for file in files {
         let Ok((canonical, Some(facts))) = look(probe, &file) else { continue };
         let problem = |message: String, hint: String| {
@@ -224,21 +236,36 @@ pub fn file_trust(
                 format!("use the file itself: `-c {canonical}`, or move it here"),
             ));
         }
-        if facts.uid != trust.uid {
-            found.push(problem(
-                format!("belongs to uid {}, and a role is isolated", facts.uid),
-                format!("give it to uid {}: `chown {} {canonical}`", trust.uid, trust.uid),
-            ));
-        }
-        if facts.mode & 0o022 != 0 {
-            found.push(problem(
-                format!(
-                    "can be changed by others (mode {:04o}), and a role is isolated",
-                    facts.mode
-                ),
-                format!("`chmod go-w {canonical}`"),
-            ));
-        }
+        found.extend(changeable(&file, &canonical, &facts, trust.uid));
+    }
+    found
+}
+
+/// Why somebody else can change what stands at a path.
+fn changeable(
+    path: &Utf8Path,
+    canonical: &LexicalPath,
+    facts: &FileFacts,
+    uid: u32,
+) -> Vec<Diagnostic> {
+    let problem = |message: String, hint: String| {
+        Diagnostic::error(Code::FileTrust, message).at(Place::file(path.as_str())).hint(hint)
+    };
+    let mut found = Vec::new();
+    if facts.uid != uid {
+        found.push(problem(
+            format!("belongs to uid {}, and a role is isolated", facts.uid),
+            format!("give it to uid {uid}: `chown {uid} {canonical}`"),
+        ));
+    }
+    if facts.mode & 0o022 != 0 {
+        found.push(problem(
+            format!(
+                "can be changed by others (mode {:04o}), and a role is isolated",
+                facts.mode & 0o7777
+            ),
+            format!("`chmod go-w {canonical}`"),
+        ));
     }
     found
 }

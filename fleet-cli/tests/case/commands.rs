@@ -196,11 +196,64 @@ fn f21_the_configuration_is_named_before_or_after_the_command() {
 }
 
 #[test]
-fn a_directory_in_place_of_the_fleet_file_is_named() {
+fn a9_a_directory_in_place_of_the_fleet_file_is_named() {
     let env = TestEnvironment::new();
     std::fs::create_dir(env.path("fleet.yaml")).expect("directory");
     let out = env.run(["config"]).expect(1);
     assert!(out.stderr.contains("fleet.yaml is a directory"), "{}", out.stderr);
+}
+
+#[test]
+fn a2_a_named_file_that_is_not_there() {
+    let env = TestEnvironment::new();
+    let out = env.run(["config", "-c", "missing.yaml"]).expect(1);
+    let line = format!("{} does not exist", env.path("missing.yaml").display());
+    assert!(out.stderr.contains(&line), "{}", out.stderr);
+    assert_eq!(out.stderr.lines().count(), 1, "{}", out.stderr);
+}
+
+#[test]
+fn a23_an_unknown_yaml_mode_names_those_that_exist() {
+    let env = TestEnvironment::new();
+    let out = env.run(["config", "--yaml-mode", "x"]).expect(64);
+    assert!(out.stderr.contains("compat, strict"), "{}", out.stderr);
+    // And the mode reaches the reader.
+    env.write(
+        "fleet.yaml",
+        "roles:\n  A: &a\n    harness: command\n    harness_options: { argv: [sh] }\n",
+    );
+    let out = env.run(["config"]).expect(0);
+    assert!(out.stderr.contains("fleet.yaml:3:5: "), "{}", out.stderr);
+    let out = env.run(["config", "--yaml-mode", "strict"]).expect(1);
+    assert!(out.stderr.contains("fleet.yaml:3:5: an anchor"), "{}", out.stderr);
+}
+
+#[test]
+fn a17_what_is_no_drop_in_is_said_and_never_left_out() {
+    let env = TestEnvironment::with_fleet("roles: {}\n");
+    env.write("fleet.d", "roles: {}\n");
+    let out = env.run(["config"]).expect(1);
+    assert!(
+        out.stderr.contains("fleet.d is a regular file, expected a directory"),
+        "{}",
+        out.stderr
+    );
+    std::fs::remove_file(env.path("fleet.d")).expect("removed");
+    env.write("fleet.d/.hidden.yaml", "no yaml: [");
+    env.write("fleet.d/notes.txt", "no yaml: [");
+    env.run(["config"]).expect(0);
+    std::fs::create_dir(env.path("fleet.d/a.yaml")).expect("directory");
+    let out = env.run(["config"]).expect(1);
+    assert!(out.stderr.contains("fleet.d/a.yaml is a directory"), "{}", out.stderr);
+    std::fs::remove_dir(env.path("fleet.d/a.yaml")).expect("removed");
+    std::os::unix::fs::symlink("/nowhere/at/all", env.path("fleet.d/b.yml")).expect("link");
+    let out = env.run(["config"]).expect(1);
+    assert!(out.stderr.contains("fleet.d/b.yml does not exist"), "{}", out.stderr);
+    std::fs::remove_file(env.path("fleet.d/b.yml")).expect("removed");
+    let socket = std::os::unix::net::UnixListener::bind(env.path("fleet.d/c.yaml"));
+    let _socket = socket.expect("a socket");
+    let out = env.run(["config"]).expect(1);
+    assert!(out.stderr.contains("fleet.d/c.yaml is a socket"), "{}", out.stderr);
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn f18_a_missing_briefing_file_is_found_before_any_start() {
 }
 
 #[test]
-fn a_fleet_file_that_others_can_change_is_not_trusted_with_isolation() {
+fn w33_a_fleet_file_that_others_can_change_is_not_trusted_with_isolation() {
     use std::os::unix::fs::PermissionsExt;
     let env = TestEnvironment::with_fleet(SECRETS);
     let file = env.path("fleet.yaml");
@@ -111,6 +111,13 @@ fn a_fleet_file_that_others_can_change_is_not_trusted_with_isolation() {
     let out = env.run(["config"]).expect(1);
     assert!(out.stderr.contains("can be changed by others (mode 0666)"), "{}", out.stderr);
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("mode");
+    env.run(["config"]).expect(0);
+    let directory = env.path("fleet.d");
+    std::fs::create_dir(&directory).expect("directory");
+    std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o777)).expect("mode");
+    let out = env.run(["config"]).expect(1);
+    assert!(out.stderr.contains("fleet.d: can be changed by others (mode 0777)"), "{}", out.stderr);
+    std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o755)).expect("mode");
     env.run(["config"]).expect(0);
     std::fs::rename(&file, env.path("real.yaml")).expect("rename");
     std::os::unix::fs::symlink(env.path("real.yaml"), &file).expect("link");
