@@ -11,6 +11,7 @@ use super::merge::{self, Defaults};
 use super::model::Fleet;
 use super::provenance::{Layer, Provenance, Spot};
 use super::role_keys::{self, RoleKeys};
+use super::schedules::Roles;
 use super::tree::{At, Entry, MAX_REPEATED_BYTES, Node, read};
 use super::validate::{self, Declared};
 use super::vars::Vars;
@@ -179,7 +180,8 @@ fn fleet(mut trees: Vec<Node>, cx: &mut Cx<'_>) -> Option<Fleet> {
         }
     }
     validate::across_roles(&declared, &roles, cx);
-    let mut settings = validate::top_level(base, &declared, cx);
+    let mut settings =
+        validate::top_level(base, Roles { declared: &declared, resolved: &roles }, cx);
     settings.distribute(&mut roles);
     if !roles.is_empty() {
         settings.note_defaults();

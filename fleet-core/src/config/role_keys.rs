@@ -2,11 +2,13 @@
 //! its own, so that a problem names the file that holds it.
 
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 
 use super::decode::{Cursor, Cx, Field, LARGEST};
 use super::isolation_block::{self, IsolationLayer, lexical};
 use super::keys::{Key, OVERSEE, PERMISSIONS, SESSION_OPTIONS, TMUX_OPTIONS};
 use super::model::{Duration, Oversee, Session};
+use super::owner_channel;
 use super::role_env::{self, Env, EnvPass};
 use super::role_later::{self, MonitorKeys, WorklogKeys};
 use super::tree::{At, Entry};
@@ -123,7 +125,7 @@ pub(super) fn decode<'n>(
         worklog: written(&cursor, "worklog", cx, role_later::worklog),
         auth_proxy: written(&cursor, "auth_proxy", cx, role_later::auth_proxy),
         managed_cli: written(&cursor, "managed_cli", cx, role_later::managed_cli).map(|it| it.at),
-        owner_channel: written(&cursor, "owner_channel", cx, role_later::owner_channel),
+        owner_channel: written(&cursor, "owner_channel", cx, owner_channel::owner_channel),
         ..RoleKeys::default()
     };
     if let Some(options) = cursor.opt("session_options") {
@@ -151,7 +153,7 @@ fn written<'n, T>(
     Some(Written { value: read(field, cx)?, at: field.at })
 }
 
-fn harness(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<HarnessId> {
+pub(super) fn harness(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<HarnessId> {
     let text = field.text(cx)?;
     let registered: Vec<String> = cx.options.harnesses.ids().map(str::to_owned).collect();
     let known = || registered.iter().map(String::as_str);
@@ -168,7 +170,7 @@ fn harness(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<HarnessId> {
     None
 }
 
-fn session(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Session> {
+pub(super) fn session(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Session> {
     field.word(cx, &["tmux", "acp"], |word| match word {
         "tmux" => Some(Session::Tmux),
         "acp" => Some(Session::Acp),
@@ -213,7 +215,7 @@ fn permissions(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<PermissionKeys> 
     })
 }
 
-fn identity(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<IdentityName> {
+pub(super) fn identity(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<IdentityName> {
     let name = field.text(cx)?.trim().parse().ok();
     if name.is_none() {
         field.reject(cx, Code::InvalidValue, "is not an identity", |it| {
@@ -224,7 +226,7 @@ fn identity(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<IdentityName> {
 }
 
 /// The name of a contact: one line that is not blank.
-fn contact(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<String> {
+pub(super) fn contact(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<String> {
     let text = field.text(cx)?;
     if text.trim().is_empty() || text.chars().any(char::is_control) {
         field.reject(cx, Code::InvalidValue, "must be a name", |it| {
@@ -270,7 +272,7 @@ fn briefing_file(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<LexicalPath> {
 }
 
 /// `None` for a blank one, which counts as not written.
-fn model(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Said<String>> {
+pub(super) fn model(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Said<String>> {
     if field.node.is_null() {
         return Some(Said::Nothing);
     }
@@ -329,7 +331,7 @@ fn model_chain(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Vec<String>> {
     Some(chain)
 }
 
-const LEAST_OVERSEE: Duration = Duration(10_000);
+const LEAST_OVERSEE: u64 = 10_000;
 
 fn oversee(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Vec<Written<Oversee>>> {
     let mut seen = HashSet::new();
@@ -346,7 +348,8 @@ fn oversee(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Vec<Written<Oversee>
             }
             name
         });
-        let interval = cursor.req("interval", cx).and_then(|it| duration(it, LEAST_OVERSEE, cx));
+        let interval =
+            cursor.req("interval", cx).and_then(|it| duration_in(it, LEAST_OVERSEE..=LARGEST, cx));
         let (Some(role), Some(interval)) = (role, interval) else { continue };
         if seen.insert(role.clone()) {
             wards.push(Written { value: Oversee { role, interval }, at: item.at });
@@ -357,20 +360,30 @@ fn oversee(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<Vec<Written<Oversee>
     Some(wards)
 }
 
-/// A duration of at least `least`.
-fn duration(field: Field<'_, '_>, least: Duration, cx: &mut Cx<'_>) -> Option<Duration> {
+/// A duration in a range of milliseconds.
+pub(super) fn duration_in(
+    field: Field<'_, '_>,
+    range: RangeInclusive<u64>,
+    cx: &mut Cx<'_>,
+) -> Option<Duration> {
     let duration = match field.text(cx)?.parse::<Duration>() {
-        Ok(duration) if duration >= least => return Some(duration),
-        Ok(_) => Ok(()),
-        Err(error) => Err(error),
+        Ok(duration) => duration,
+        Err(error) => {
+            field.reject(cx, Code::InvalidValue, error.to_string(), |it| {
+                it.allowed([Duration::ALLOWED])
+            });
+            return None;
+        }
     };
-    match duration {
-        Ok(()) => field.reject(cx, Code::OutOfRange, "is too short", |it| {
-            it.allowed([format!("{least} or more")])
-        }),
-        Err(error) => field.reject(cx, Code::InvalidValue, error.to_string(), |it| {
-            it.allowed([Duration::ALLOWED])
-        }),
+    if range.contains(&duration.0) {
+        return Some(duration);
     }
+    let (least, most) = (Duration(*range.start()), Duration(*range.end()));
+    let (what, allowed) = if duration < least {
+        ("is too short", format!("{least} or more"))
+    } else {
+        ("is too long", format!("{most} or less"))
+    };
+    field.reject(cx, Code::OutOfRange, what, |it| it.allowed([allowed]));
     None
 }

@@ -2,7 +2,7 @@
 //! the same, so that a file does not turn out wrong later.
 
 use super::decode::{Cx, Field, LARGEST};
-use super::keys::{ACP_OPTIONS, AUTH_PROXY, MONITOR, OWNER_CHANNEL, WAKE_SOURCES, WORKLOG};
+use super::keys::{ACP_OPTIONS, AUTH_PROXY, MONITOR, WAKE_SOURCES, WORKLOG};
 use super::model::{Monitor, Worklog};
 use super::role_keys::Said;
 use super::scalar::Core;
@@ -212,11 +212,6 @@ pub(super) fn managed_cli(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<()> {
         }
     }
     seen.then_some(())
-}
-
-pub(super) fn owner_channel<'n>(field: Field<'n, '_>, cx: &mut Cx<'_>) -> Option<&'n [Entry]> {
-    field.block_shape(cx, OWNER_CHANNEL, false);
-    field.node.entries()
 }
 
 #[cfg(test)]

@@ -10,8 +10,9 @@ use super::model::{FleetPolicy, Role, Unavailable};
 use super::provenance::Provenance;
 use super::require;
 use super::role_keys::RoleKeys;
-use super::tree::{At, Entry, Node};
-use super::unavailable::{not_built, note};
+use super::schedules::{self, Roles};
+use super::tree::{At, Node};
+use super::unavailable::note;
 use crate::diagnostic::{Code, Diagnostic, nearest};
 use crate::id::RoleName;
 use crate::policy::require::{Judged, Level, Require, effective_approval, violations};
@@ -126,7 +127,7 @@ pub(super) fn requirements(
     }
 }
 
-fn did_you_mean(name: &str, declared: &[Declared], cx: &Cx<'_>) -> Option<String> {
+pub(super) fn did_you_mean(name: &str, declared: &[Declared], cx: &Cx<'_>) -> Option<String> {
     if cx.sink.is_crowded() {
         return None;
     }
@@ -140,9 +141,9 @@ pub(super) struct TopLevel {
     pub(super) start_stagger_ms: u64,
     pub(super) policy: FleetPolicy,
     /// Keys that concern every role.
-    every_role: Vec<Unavailable>,
+    pub(super) every_role: Vec<Unavailable>,
     /// Keys that concern named roles.
-    named: Vec<(RoleName, Unavailable)>,
+    pub(super) named: Vec<(RoleName, Unavailable)>,
     /// Keys that concern none.
     pub(super) unavailable: Vec<Unavailable>,
 }
@@ -187,7 +188,7 @@ impl TopLevel {
 }
 
 /// Reads the top level of the base file. `roles`, `defaults` and `vars` are read elsewhere.
-pub(super) fn top_level(base: &Node, declared: &[Declared], cx: &mut Cx<'_>) -> TopLevel {
+pub(super) fn top_level(base: &Node, roles: Roles<'_>, cx: &mut Cx<'_>) -> TopLevel {
     let mut top = TopLevel::default();
     let field = Field { node: base, at: base.at, path: Path::Top };
     for entry in base.entries().unwrap_or_default() {
@@ -200,7 +201,8 @@ pub(super) fn top_level(base: &Node, declared: &[Declared], cx: &mut Cx<'_>) -> 
                 top.policy = require::policy(child, cx);
                 top.note_caps(child, cx);
             }
-            "loops" | "watchdogs" => schedules(child, &entry.key, declared, &mut top, cx),
+            "loops" => schedules::loops(child, roles, &mut top, cx),
+            "watchdogs" => schedules::watchdogs(child, roles, &mut top, cx),
             "messaging" | "tasks" | "rooms" | "agent_templates" | "room_templates" => {
                 if let Some(key) = keys::TOP.iter().find(|key| key.name == &*entry.key) {
                     child.shape(cx, &key.kind);
@@ -213,73 +215,4 @@ pub(super) fn top_level(base: &Node, declared: &[Declared], cx: &mut Cx<'_>) -> 
         }
     }
     top
-}
-
-/// `loops` and `watchdogs`: both have names of their own and name roles.
-fn schedules(
-    field: Field<'_, '_>,
-    block: &str,
-    declared: &[Declared],
-    top: &mut TopLevel,
-    cx: &mut Cx<'_>,
-) {
-    let (table, list_key) = match block {
-        "loops" => (keys::LOOP, "roles"),
-        _ => (keys::WATCHDOG, "watch"),
-    };
-    let place = Some(cx.place(field.at));
-    top.unavailable.push(note(block, &format!("`{block}`"), "leave it out", place));
-    let names: HashMap<&str, &Declared> =
-        declared.iter().map(|role| (role.name.as_str(), role)).collect();
-    let mut for_all = false;
-    for entry in field.entries(cx).unwrap_or_default() {
-        let child = field.child(entry);
-        name(entry, block, &names, &child, cx);
-        child.block_shape(cx, table, true);
-        let Some(list) = child.node.get(list_key) else { continue };
-        let list = child.child(list);
-        let super::tree::Value::List(items) = &list.node.value else { continue };
-        for (index, node) in items.iter().enumerate() {
-            let item = list.item(index, node);
-            let super::tree::Value::Scalar(scalar) = &node.value else { continue };
-            let path = format!("{block}.{}", entry.key);
-            let what = format!("`{path}`");
-            let unavailable = || not_built(&path, &what, "leave it out", Some(cx.place(entry.at)));
-            if block == "loops" && &*scalar.text == "*" && items.len() == 1 {
-                // One reason is enough, however many loops there are.
-                if !for_all {
-                    top.every_role.push(unavailable());
-                    for_all = true;
-                }
-            } else if let Some(role) = names.get(&*scalar.text) {
-                top.named.push((role.name.clone(), unavailable()));
-            } else {
-                let hint = did_you_mean(&scalar.text, declared, cx);
-                item.reject(cx, Code::UnknownReference, "there is no such role", |mut it| {
-                    it.hint = hint.or(it.hint);
-                    it
-                });
-            }
-        }
-    }
-}
-
-fn name(
-    entry: &Entry,
-    block: &str,
-    names: &HashMap<&str, &Declared>,
-    child: &Field<'_, '_>,
-    cx: &mut Cx<'_>,
-) {
-    if entry.key.parse::<RoleName>().is_err() {
-        child.report(cx, Code::InvalidValue, "is not a valid name", |it| {
-            it.allowed([RoleName::ALLOWED])
-        });
-    } else if let Some(role) = names.get(&*entry.key)
-        && block == "watchdogs"
-    {
-        let place = cx.place(role.at);
-        let message = "is also the name of a role";
-        child.report(cx, Code::DuplicateName, message, |it| it.other(place));
-    }
 }
