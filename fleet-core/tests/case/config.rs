@@ -201,6 +201,38 @@ fn a22_strict_mode_refuses_them() {
     );
 }
 
+/// The rest of the table of 01 §1.2: the same in both modes, or a warning that strict refuses.
+#[test]
+fn a21_a22_every_feature_of_yaml_in_both_modes() {
+    for same in [
+        "{}",
+        "# nothing\n",
+        "roles: {A: {mission: \"a\\n  b\"}}",
+        "roles:\n  A:\n    mission: |\n      a\n",
+        "roles:\n  A:\n    mission: >\n      a\n",
+        "roles:\n  A:\n    mission: a\n      b\n",
+        "roles: {A: {mission: yes}}",
+    ] {
+        base(same).strict().fleet();
+        assert_eq!(base(same).warnings(), [""; 0], "{same}");
+    }
+    assert_eq!(base("roles: {A: {mission: on}}").role("A").mission.as_deref(), Some("on"));
+    for (odd, kind) in [
+        ("tasks: {? [a] : x}", "a key that is a list or mapping"),
+        ("tasks: {? {a: b} : x}", "a key that is a list or mapping"),
+        ("tasks: {a: &b x}", "an anchor"),
+        ("tasks: {a: !!int 5}", "an explicit tag"),
+        ("{}\n---\n{}", "a second document"),
+    ] {
+        names(&base(odd).warnings().join("\n"), &["/home/op/fleet.yaml:", kind]);
+        names(&base(odd).strict().only(), &["/home/op/fleet.yaml:", kind]);
+    }
+    for bad in ["a: [", "tasks: {a: 1, a: 2}", "[]", "tasks: {1: x}", "roles: {A: {<<: {cwd: /x}}}"]
+    {
+        assert_eq!(base(bad).refused(), base(bad).strict().refused(), "{bad}");
+    }
+}
+
 #[test]
 fn keys_are_texts_and_the_merge_key_is_unknown() {
     for key in ["1", "true", "~", "1.5"] {

@@ -14,6 +14,7 @@ mod hooks;
 mod isolation;
 mod models;
 mod order;
+mod predecessor;
 mod require;
 mod schema;
 mod screens;
