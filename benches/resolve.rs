@@ -78,6 +78,7 @@ fn resolve_policy(criterion: &mut Criterion) {
             cwd_mode: MountMode::ReadWrite,
             homes: &homes,
             forbidden: &forbidden,
+            write_dirs: &[],
             launch_closure: &[],
             shared: &SharedItems::default(),
             model_endpoints: &[],

@@ -5,8 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use camino::Utf8PathBuf;
-use fleet_core::config::{ConfigSources, LoadOptions, SourceText, YamlMode, load};
+use fleet_core::config::{ConfigSources, LoadOptions, YamlMode, load};
 use fleet_core::harness::command::PatternDriver;
 use fleet_core::harness::screen::TerminalDriver;
 use fleet_core::harness::{
@@ -151,12 +150,7 @@ pub(crate) fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let mut harnesses = Harnesses::built_in();
     harnesses.register(Arc::new(Aide::new()?));
 
-    let path = Utf8PathBuf::from("/srv/fleet/fleet.yaml");
-    let sources = ConfigSources {
-        base_path: path.clone(),
-        base: Some(SourceText { path, bytes: FLEET.as_bytes().to_vec() }),
-        drop_ins: Vec::new(),
-    };
+    let sources = ConfigSources::base_only("/srv/fleet/fleet.yaml", FLEET);
     let home = LexicalPath::root();
     let options = LoadOptions { yaml_mode: YamlMode::Strict, home: &home, harnesses: &harnesses };
     let loaded = load(&sources, &options);

@@ -6,15 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use camino::Utf8PathBuf;
-use fleet_core::config::{ConfigSources, LoadOptions, SourceText, YamlMode, load};
-use fleet_core::harness::Harnesses;
-use fleet_core::harness::shared::SharedItems;
-use fleet_core::isolation::MountMode;
-use fleet_core::isolation::forbidden::{ForbiddenInputs, ForbiddenList};
-use fleet_core::isolation::resolve::{ResolveContext, resolve};
-use fleet_core::layout::{FleetLayout, Homes};
-use fleet_core::path::LexicalPath;
 use fleet_core::port::{FileFacts, FileIdentity, FileKind, PathProbe, PathProbeError, Resolved};
+use fleet_core::{ConfigSources, Harnesses, Judge, LexicalPath, LoadOptions, World, load};
 
 /// Directories and links by path; the position in the table is the inode.
 #[derive(Debug, Default)]
@@ -108,19 +101,11 @@ roles:
 
 /// The lines this program prints: the mounts of each role, or why there are none.
 pub(crate) fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
-    let home = LexicalPath::absolute("/home/operator")?;
-    let homes = Homes { fleet: home.as_path().into(), os: home.as_path().into(), passwd: None };
-    let layout = FleetLayout::new(&homes.fleet);
+    let world = World::of_account("operator", 1000, "/home/operator")?;
+    let home = world.home()?;
     let harnesses = Harnesses::built_in();
-
-    let path = Utf8PathBuf::from("/home/operator/fleet.yaml");
-    let sources = ConfigSources {
-        base_path: path.clone(),
-        base: Some(SourceText { path: path.clone(), bytes: FLEET.as_bytes().to_vec() }),
-        drop_ins: Vec::new(),
-    };
-    let options = LoadOptions { yaml_mode: YamlMode::Strict, home: &home, harnesses: &harnesses };
-    let loaded = load(&sources, &options);
+    let sources = ConfigSources::base_only("/home/operator/fleet.yaml", FLEET);
+    let loaded = load(&sources, &LoadOptions::new(&home, &harnesses));
     let Some(fleet) = loaded.fleet else {
         return Ok(loaded.diagnostics.iter().map(ToString::to_string).collect());
     };
@@ -129,53 +114,21 @@ pub(crate) fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     table.directory("/srv/project").directory("/srv/docs").directory("/home/operator/.ssh");
     table.links.insert("/srv/handy".to_owned(), home.child(".ssh")?);
     for role in fleet.roles.values() {
-        let trees = layout.role(&role.name);
+        let trees = world.layout.role(&role.name);
         for tree in trees.all() {
             table.directory(tree.as_str());
         }
         table.directory(trees.harness_home(&role.harness).as_str());
     }
 
-    let forbidden = ForbiddenList::build(
-        &ForbiddenInputs {
-            homes: &homes,
-            state_root: layout.root().to_owned(),
-            config_files: vec![path],
-            drop_in_dir: layout.drop_in_dir(),
-            forbid_paths: fleet.policy.forbid_paths.clone(),
-            relocated: Vec::new(),
-            sockets: Vec::new(),
-            path_dirs: Vec::new(),
-            binary: None,
-            uid: 1000,
-        },
-        &table,
-    );
-
     let mut lines = Vec::new();
-    for role in fleet.roles.values() {
-        let Some(block) = &role.isolation else { continue };
-        let trees = layout.role(&role.name);
-        let context = ResolveContext {
-            trees: &trees,
-            harness_home: &trees.harness_home(&role.harness),
-            cwd: role.cwd.as_ref(),
-            cwd_mode: MountMode::ReadWrite,
-            homes: &homes,
-            forbidden: &forbidden,
-            launch_closure: &[],
-            shared: &SharedItems::default(),
-            model_endpoints: &[],
-            uid: 1000,
-        };
-        match resolve(block, &context, &table) {
-            Ok(policy) => lines.extend(policy.mounts.iter().map(|mount| {
-                format!("{}: {} {} ({})", role.name, mount.mode, mount.destination, mount.origin)
-            })),
-            Err(problems) => {
-                lines.extend(problems.iter().map(|problem| format!("{}: {problem}", role.name)));
-            }
-        }
+    for (role, verdict) in Judge::new(&fleet, &world, &harnesses, &table).all() {
+        let mounts = verdict.policy.iter().flat_map(|policy| &policy.mounts);
+        lines.extend(mounts.map(|mount| {
+            format!("{}: {} {} ({})", role.name, mount.mode, mount.destination, mount.origin)
+        }));
+        let problems = verdict.problems.iter();
+        lines.extend(problems.map(|problem| format!("{}: {problem}", role.name)));
     }
     Ok(lines)
 }

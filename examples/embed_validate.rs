@@ -2,10 +2,7 @@
 //!
 //! Nothing is read from disk: an editor, a server or a CI bot can do the same with a buffer.
 
-use camino::Utf8PathBuf;
-use fleet_core::config::{ConfigSources, LoadOptions, SourceText, YamlMode, load};
-use fleet_core::harness::Harnesses;
-use fleet_core::path::LexicalPath;
+use fleet_core::{ConfigSources, Harnesses, LexicalPath, LoadOptions, YamlMode, load};
 
 const FLEET: &str = "\
 defaults:
@@ -21,12 +18,7 @@ roles:
 
 /// Every problem of a fleet file, one line each.
 pub(crate) fn problems(text: &str) -> Vec<String> {
-    let path = Utf8PathBuf::from("/srv/fleet/fleet.yaml");
-    let sources = ConfigSources {
-        base_path: path.clone(),
-        base: Some(SourceText { path, bytes: text.as_bytes().to_vec() }),
-        drop_ins: Vec::new(),
-    };
+    let sources = ConfigSources::base_only("/srv/fleet/fleet.yaml", text);
     let harnesses = Harnesses::built_in();
     let home = LexicalPath::root();
     let options = LoadOptions { yaml_mode: YamlMode::Strict, home: &home, harnesses: &harnesses };

@@ -98,6 +98,11 @@ pub struct Assessment {
 }
 
 impl Assessment {
+    /// Everything that keeps the role from being started, one line each; empty if nothing does.
+    pub fn refusals(&self) -> impl Iterator<Item = String> + '_ {
+        self.problems.iter().map(ToString::to_string).chain(self.blockers.iter().cloned())
+    }
+
     /// Whether the role asks for isolation.
     pub fn wants_isolation(role: &Role) -> bool {
         role.isolation.as_ref().is_some_and(|block| block.backend != Backend::None)
@@ -188,6 +193,7 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
                 },
                 homes: &world.homes,
                 forbidden: request.forbidden,
+                write_dirs: &harness.write_dirs(options),
                 launch_closure: &closure_files,
                 shared: &shared,
                 model_endpoints: &launch.endpoints,

@@ -6,7 +6,7 @@ use crate::config::Fleet;
 use crate::isolation::forbidden::ForbiddenInputs;
 use crate::launch::Environment;
 use crate::layout::{FleetLayout, Homes};
-use crate::path::LexicalPath;
+use crate::path::{LexicalPath, LexicalPathError};
 
 /// The account, its homes and fleet's own environment.
 #[derive(Debug, Clone)]
@@ -34,6 +34,46 @@ pub struct World {
 }
 
 impl World {
+    /// An account of which nothing is known but its name, its uid and its home: the fleet home is
+    /// that home, the environment is empty, programs are looked for in `/usr/local/bin`, `/usr/bin`
+    /// and `/bin`. Every field can be set afterwards.
+    ///
+    /// # Errors
+    /// The home is no plain absolute path.
+    ///
+    /// # Security
+    /// What the environment says of other places of keys and sockets (`GNUPGHOME`, `SSH_AUTH_SOCK`,
+    /// …) is not known here: a program that judges for the account it runs in fills in
+    /// [`World::relocated`] and [`World::sockets`].
+    pub fn of_account(
+        user: impl Into<String>,
+        uid: u32,
+        home: impl Into<Utf8PathBuf>,
+    ) -> Result<Self, LexicalPathError> {
+        let home = LexicalPath::absolute(home.into().as_str())?.as_path().to_owned();
+        let path_dirs = ["/usr/local/bin", "/usr/bin", "/bin"].map(LexicalPath::absolute);
+        Ok(Self {
+            layout: FleetLayout::new(&home),
+            homes: Homes { fleet: home.clone(), os: home, passwd: None },
+            uid,
+            user: user.into(),
+            env: Environment::default(),
+            path_dirs: path_dirs.into_iter().collect::<Result<_, _>>()?,
+            relocated: Vec::new(),
+            sockets: Vec::new(),
+            binary: Utf8PathBuf::new(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        })
+    }
+
+    /// What `~` means in a fleet file.
+    ///
+    /// # Errors
+    /// The home of the account is no plain absolute path.
+    pub fn home(&self) -> Result<LexicalPath, LexicalPathError> {
+        LexicalPath::absolute(self.homes.os.as_str())
+    }
+
     /// What the list of forbidden paths is made from, for one fleet.
     pub fn forbidden_inputs(&self, fleet: &Fleet) -> ForbiddenInputs<'_> {
         let mut config_files = fleet.source_files.clone();

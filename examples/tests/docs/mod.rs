@@ -2,3 +2,4 @@
 
 mod fleet_files;
 mod programs;
+mod stranger;

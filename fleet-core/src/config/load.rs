@@ -40,6 +40,15 @@ pub struct ConfigSources {
     pub drop_ins: Vec<SourceText>,
 }
 
+impl ConfigSources {
+    /// One base file of this text, and no drop-ins.
+    pub fn base_only(path: impl Into<Utf8PathBuf>, text: impl Into<Vec<u8>>) -> Self {
+        let path = path.into();
+        let base = Some(SourceText { path: path.clone(), bytes: text.into() });
+        Self { base_path: path, base, drop_ins: Vec::new() }
+    }
+}
+
 /// How strictly YAML is read (01 §1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum YamlMode {
@@ -59,6 +68,13 @@ pub struct LoadOptions<'a> {
     pub home: &'a LexicalPath,
     /// The registered harnesses.
     pub harnesses: &'a Harnesses,
+}
+
+impl<'a> LoadOptions<'a> {
+    /// The compatible reading of YAML.
+    pub fn new(home: &'a LexicalPath, harnesses: &'a Harnesses) -> Self {
+        Self { yaml_mode: YamlMode::Compat, home, harnesses }
+    }
 }
 
 /// The result of a load.

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use crate::config::keys::Key;
 use crate::id::HarnessId;
+use crate::path::LexicalPath;
 use crate::permissions::{Translation, TranslationRequest};
 use crate::policy::explain::{NativeAnswer, NativeRequest};
 
@@ -122,6 +123,12 @@ pub trait Harness: Send + Sync + Debug {
     /// What its own settings say to a question about a path, the network or a tool. Empty, the
     /// default, means that it does not say.
     fn explain(&self, _request: &NativeRequest<'_>) -> Vec<NativeAnswer> {
+        Vec::new()
+    }
+
+    /// Directories beside the working directory that the options tell it to write in. Isolation judges
+    /// them as if the fleet file asked for them, and mounts them writable.
+    fn write_dirs(&self, _options: &Options) -> Vec<LexicalPath> {
         Vec::new()
     }
 

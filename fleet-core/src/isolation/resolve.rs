@@ -40,6 +40,8 @@ pub struct ResolveContext<'a> {
     pub homes: &'a Homes,
     /// What no role may reach.
     pub forbidden: &'a ForbiddenList,
+    /// What the harness was told to write in as well ([`Harness::write_dirs`](crate::harness::Harness)).
+    pub write_dirs: &'a [LexicalPath],
     /// Files needed to run the harness program; empty when not known yet.
     pub launch_closure: &'a [LexicalPath],
     /// What the role sees of the operator's harness home; empty for a harness without one.
@@ -124,6 +126,10 @@ pub fn resolve(
     work.shared_items();
     let cwd = work.working_directory(&state);
     work.launch_closure();
+    for (index, path) in context.write_dirs.iter().enumerate() {
+        let origin = MountOrigin::AddDir { index };
+        work.declared(path.as_str(), path, MountMode::ReadWrite, origin);
+    }
     for (index, path) in block.fs_write.iter().enumerate() {
         let origin = MountOrigin::FsWrite { index };
         work.declared(&path.written, &path.path, MountMode::ReadWrite, origin);

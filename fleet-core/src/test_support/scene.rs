@@ -61,6 +61,8 @@ pub struct Scene {
     pub cwd: Option<LexicalPath>,
     /// Its mode.
     pub cwd_mode: MountMode,
+    /// What the harness was told to write in as well.
+    pub write_dirs: Vec<LexicalPath>,
     /// Files of the launch closure.
     pub closure: Vec<LexicalPath>,
     /// What the role sees of the operator's harness home.
@@ -123,6 +125,7 @@ impl Scene {
             path_dirs: vec![path("/usr/bin")],
             cwd: None,
             cwd_mode: MountMode::ReadWrite,
+            write_dirs: Vec::new(),
             closure: Vec::new(),
             shared: SharedItems::default(),
             block: IsolationBlock::default(),
@@ -244,6 +247,7 @@ impl Scene {
             cwd_mode: self.cwd_mode,
             homes: &self.homes,
             forbidden: &forbidden,
+            write_dirs: &self.write_dirs,
             launch_closure: &self.closure,
             shared: &self.shared,
             model_endpoints: &[],

@@ -13,6 +13,7 @@ use crate::harness::{
     Prerequisite, SessionIds, Vocabulary,
 };
 use crate::id::HarnessId;
+use crate::path::LexicalPath;
 use crate::permissions::{Translation, TranslationRequest};
 use crate::policy::explain::{NativeAnswer, NativeRequest};
 
@@ -95,6 +96,10 @@ impl Harness for CodexHarness {
 
     fn explain(&self, request: &NativeRequest<'_>) -> Vec<NativeAnswer> {
         explain::answers(request)
+    }
+
+    fn write_dirs(&self, options: &Options) -> Vec<LexicalPath> {
+        CodexOptions::parse(options).unwrap_or_default().add_dirs
     }
 
     fn home(&self) -> Option<&'static HomeSpec> {

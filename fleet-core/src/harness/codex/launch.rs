@@ -35,11 +35,6 @@ pub(super) fn launch(context: &LaunchContext<'_>) -> HarnessLaunch {
     if !qualified {
         notes.push("this version of Codex was not measured".to_owned());
     }
-    if context.outer.is_on() && !options.add_dirs.is_empty() {
-        notes.push(
-            "`add_dirs` mounts nothing: what the isolation shows is in `isolation.fs`".to_owned(),
-        );
-    }
     let argv = argv(context, &options, &posture, &mut notes);
     let endpoints = endpoints(text.expose());
     let config = HarnessFile {
