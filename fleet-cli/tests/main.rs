@@ -11,14 +11,20 @@
 #[path = "../../fleet-core/tests/support/skip.rs"]
 mod skip;
 
+#[expect(dead_code, reason = "nothing here is tried in memory only")]
+#[path = "../../fleet-core/tests/support/cases.rs"]
+mod cases;
+
 #[expect(dead_code, reason = "the program uses what its tests do not")]
 #[path = "programs/scripted_provider/provider.rs"]
 mod scripted_provider;
 
+mod broken;
 mod case;
 mod docs;
 mod e2e;
 mod escape;
 mod fault;
 mod field;
+mod property;
 mod support;

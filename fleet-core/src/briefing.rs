@@ -4,7 +4,7 @@ use camino::Utf8Path;
 
 use crate::config::Role;
 use crate::harness::Vocabulary;
-use crate::isolation::{IsolationPolicy, MountMode, NetworkMode};
+use crate::isolation::{IsolationPolicy, Mount, MountMode, NetworkMode};
 use crate::layout::RoleTrees;
 
 /// What a briefing is made from.
@@ -31,7 +31,8 @@ pub struct BriefingInputs<'a> {
 /// Renders the briefing: the same input gives the same bytes, which end with one newline.
 ///
 /// # Security
-/// User text is indented, so it can neither open a section nor begin a line with a fleet marker.
+/// User text is indented by four columns, and names and paths stand in code spans that they cannot
+/// end. So nobody's words open a section, begin a line with a fleet marker, or hide other words.
 pub fn render(inputs: &BriefingInputs<'_>) -> String {
     let sections = [
         title(inputs),
@@ -48,22 +49,69 @@ pub fn render(inputs: &BriefingInputs<'_>) -> String {
     text.join("\n\n") + "\n"
 }
 
-/// Indents text and removes every control character but newline and tab. All kinds of line ends
-/// become newlines, so that no line of the result starts in the first column.
+/// What anything may take for the end of a line.
+const BREAKS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+
+/// Characters that change what a reader sees and are not seen themselves: changes of direction, what
+/// has no width, annotations, and the tags that can hide a whole text. Joiners stay: scripts and
+/// emoji need them.
+fn is_unseen(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{200b}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+/// Indents text by four columns and leaves out what is not seen. All kinds of line ends become
+/// newlines, so that no line of the result starts in the first column.
 fn quoted(text: &str) -> String {
     let plain: String = text
         .replace("\r\n", "\n")
         .chars()
+        .filter(|c| !is_unseen(*c))
         .map(|c| match c {
-            '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => '\n',
-            '\n' | '\t' => c,
+            '\t' => '\t',
+            c if BREAKS.contains(&c) => '\n',
             c if c.is_control() => ' ',
             c => c,
         })
         .collect();
-    let lines: Vec<String> =
-        plain.trim_end().split('\n').map(|line| format!("    {}", line.trim_end())).collect();
-    lines.join("\n")
+    if plain.trim().is_empty() {
+        return "    (empty)".to_owned();
+    }
+    let lines = plain.trim_end().split('\n').map(|line| match line.trim_end() {
+        "" => String::new(),
+        line => format!("    {line}"),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Text of one line as a code span that it cannot end. What is not seen, or would end the line, is
+/// spelled out.
+fn code(text: &str) -> String {
+    let mut plain = String::new();
+    for c in text.chars() {
+        if c.is_control() || is_unseen(c) || BREAKS.contains(&c) {
+            plain.extend(c.escape_unicode());
+        } else {
+            plain.push(c);
+        }
+    }
+    let longest = plain.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest + 1);
+    // A span that is empty, or begins or ends with its own sign, needs a blank there.
+    let bare = plain.is_empty() || plain.starts_with('`') || plain.ends_with('`');
+    let blank = if bare { " " } else { "" };
+    format!("{fence}{blank}{plain}{blank}{fence}")
 }
 
 fn section(title: &str, body: &str) -> String {
@@ -74,9 +122,11 @@ fn title(inputs: &BriefingInputs<'_>) -> String {
     section(
         &format!("Briefing for {}", inputs.role.name),
         &format!(
-            "You are the role `{}` of an ours-fleet fleet, a persistent agent on the host of user `{}`.\n\
+            "You are the role `{}` of an ours-fleet fleet, a persistent agent on the host of user {}.\n\
              Your identity is `{}`.",
-            inputs.role.name, inputs.user, inputs.role.identity
+            inputs.role.name,
+            code(inputs.user),
+            inputs.role.identity
         ),
     )
 }
@@ -86,7 +136,8 @@ fn middle(inputs: &BriefingInputs<'_>) -> String {
         return section("Your task", &quoted(curated));
     }
     let role = inputs.role;
-    let mut sections = vec![section("Working directory", &format!("Work in `{}`.", inputs.cwd))];
+    let mut sections =
+        vec![section("Working directory", &format!("Work in {}.", code(inputs.cwd.as_str())))];
     for (title, text) in
         [("Charter", &role.persona), ("Bio", &role.bio), ("Mission", &role.mission)]
     {
@@ -107,8 +158,9 @@ fn boot_steps(inputs: &BriefingInputs<'_>) -> String {
     let last = match &role.coordinator {
         // No mail in this build: nothing may be promised that no tool can do.
         Some(coordinator) => format!(
-            "You report to:\n{}\n   You cannot send mail: what is meant for them goes into the log.",
-            quoted(coordinator)
+            "You report to {}. You cannot send mail: what is meant for them goes\n   \
+             into the log.",
+            code(coordinator.trim())
         ),
         None => format!(
             "The owner drives you in your console (`ours-fleet attach {0}`) or by text (`ours-fleet send {0}`).",
@@ -119,15 +171,15 @@ fn boot_steps(inputs: &BriefingInputs<'_>) -> String {
         "First steps",
         &format!(
             "1. {}\n\
-             2. Read `{worklog}`: what is written there was done before. Empty means that this is your\n   \
+             2. Read {worklog}: what is written there was done before. Empty means that this is your\n   \
              first start.\n\
-             3. If `{}` exists, read it.\n\
-             4. Append to `{worklog}` that you started, and what you do next.\n\
+             3. If {} exists, read it.\n\
+             4. Append to {worklog} that you started, and what you do next.\n\
              5. {work}\n\
              6. {last}",
             (inputs.vocabulary.launch_note)(role.name.as_str()),
-            inputs.trees.routines(),
-            worklog = inputs.trees.worklog(),
+            code(inputs.trees.routines().as_str()),
+            worklog = code(inputs.trees.worklog().as_str()),
         ),
     )
 }
@@ -145,10 +197,10 @@ fn durable_log(inputs: &BriefingInputs<'_>) -> String {
     section(
         "Durable log",
         &format!(
-            "Append what you did, decided and left open to `{}`, a short dated entry for each\n\
+            "Append what you did, decided and left open to {}, a short dated entry for each\n\
              piece of work, the newest at the end. It survives every restart, and it is all that your next\n\
              conversation knows of this one.",
-            inputs.trees.worklog()
+            code(inputs.trees.worklog().as_str())
         ),
     )
 }
@@ -157,9 +209,9 @@ fn routines(inputs: &BriefingInputs<'_>) -> String {
     section(
         "Routines",
         &format!(
-            "If `{}` exists, read it again whenever you are told something new: the file\n\
+            "If {} exists, read it again whenever you are told something new: the file\n\
              beats your memory.",
-            inputs.trees.routines()
+            code(inputs.trees.routines().as_str())
         ),
     )
 }
@@ -168,9 +220,9 @@ fn restart(inputs: &BriefingInputs<'_>) -> String {
     section(
         "After a restart",
         &format!(
-            "Go on from `{}`. Do not blindly repeat what was running when you were interrupted:\n\
+            "Go on from {}. Do not blindly repeat what was running when you were interrupted:\n\
              look first how far it got.",
-            inputs.trees.worklog()
+            code(inputs.trees.worklog().as_str())
         ),
     )
 }
@@ -191,7 +243,7 @@ fn sandbox(inputs: &BriefingInputs<'_>) -> String {
         return section(
             "Sandbox",
             &format!(
-                "WARNING: you run WITHOUT the sandbox that your role asks for:\n{}",
+                "WARNING: you run WITHOUT the sandbox that your role asks for:\n\n{}",
                 quoted(reason)
             ),
         );
@@ -203,8 +255,26 @@ fn sandbox(inputs: &BriefingInputs<'_>) -> String {
         .mounts
         .iter()
         .filter(|mount| mount.mode == MountMode::ReadWrite)
-        .map(|mount| format!("- `{}`", mount.destination))
+        .map(|mount| format!("- {}", code(mount.destination.as_str())))
         .collect();
+    let inside = |mount: &&Mount| {
+        mount.mode == MountMode::ReadOnly
+            && policy.mounts.iter().any(|outer| {
+                outer.mode == MountMode::ReadWrite
+                    && mount.destination.is_within(&outer.destination)
+            })
+    };
+    let closed: Vec<String> = policy
+        .mounts
+        .iter()
+        .filter(inside)
+        .map(|mount| format!("- {}", code(mount.destination.as_str())))
+        .collect();
+    let closed = if closed.is_empty() {
+        String::new()
+    } else {
+        format!("\n\nBut not here:\n\n{}", closed.join("\n"))
+    };
     let network = match policy.network {
         NetworkMode::Allow => "The network of the host is reachable.".to_owned(),
         _ if policy.reachable.is_empty() => "No network is reachable.".to_owned(),
@@ -221,7 +291,7 @@ fn sandbox(inputs: &BriefingInputs<'_>) -> String {
     section(
         "Sandbox",
         &format!(
-            "You run in a sandbox. You can write here:\n{}\n{network}\n\
+            "You run in a sandbox. You can write here:\n\n{}{closed}\n\n{network}\n\
              A path that seems to be missing is policy, not a fault. To get more, ask the owner to change\n\
              the `isolation` block of your role in the fleet file.",
             writable.join("\n")

@@ -3,6 +3,9 @@
 #![expect(clippy::disallowed_methods, reason = "a test reads the folder of the tests")]
 #![expect(clippy::expect_used, reason = "a helper of a test may end it")]
 
+#[expect(dead_code, reason = "nothing here writes real files")]
+#[path = "support/cases.rs"]
+mod cases;
 #[path = "support/codex.rs"]
 mod codex;
 #[path = "support/fleet.rs"]

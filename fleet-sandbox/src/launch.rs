@@ -25,6 +25,7 @@ use fleet_core::isolation::BackendName;
 use fleet_core::launch::{ExitRecord, LaunchFile, PlanWord};
 
 pub use relay::listen_inside;
+pub use file::take;
 
 use descriptors::Fulfilled;
 use guard::{Ended, Guard};
@@ -107,7 +108,7 @@ impl Refusal {
 pub async fn run_pane(launch_file: &Utf8Path) -> i32 {
     let launch = match hygiene::close_on_exec()
         .map_err(Refusal::system("mark inherited descriptors"))
-        .and_then(|()| file::take(launch_file))
+        .and_then(|()| take(launch_file))
     {
         Ok(launch) => launch,
         Err(refusal) => {

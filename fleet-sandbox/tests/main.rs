@@ -6,6 +6,12 @@
               of tests end them"
 )]
 
+#[path = "../../fleet-core/tests/support/cases.rs"]
+mod cases;
+
+mod broken {
+    mod launch_file;
+}
 mod contract {
     mod path_probe;
 }
@@ -31,6 +37,7 @@ mod integration {
     mod stop;
 }
 mod property {
+    pub(crate) mod launch_file;
     mod paths;
     mod plan;
 }

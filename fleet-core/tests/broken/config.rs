@@ -2,7 +2,7 @@ use fleet_core::config::Loaded;
 use fleet_core::diagnostic::{Code, Severity};
 
 use crate::fleet::{Files, base};
-use crate::property::config::{p19, p20, p21};
+use crate::property::config::{p19, p20, p21, p22};
 
 /// Takes a scalar for a list of one, as the predecessor did in its way.
 fn forgiving_lists(files: &Files) -> Loaded {
@@ -68,4 +68,20 @@ fn p21_finds_an_ignored_key() {
 #[test]
 fn p21_finds_a_problem_without_its_role() {
     p21(forgets_the_role).expect_err("a counter-example");
+}
+
+#[test]
+fn p22_finds_a_problem_without_its_role() {
+    p22(forgets_the_role).expect_err("a counter-example");
+}
+
+fn forgets_the_file(files: &Files) -> Loaded {
+    let mut loaded = files.load();
+    loaded.diagnostics.iter_mut().for_each(|it| it.place = None);
+    loaded
+}
+
+#[test]
+fn p22_finds_a_problem_without_its_file() {
+    p22(forgets_the_file).expect_err("a counter-example");
 }

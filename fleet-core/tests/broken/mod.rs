@@ -1,6 +1,8 @@
 //! Properties given a wrong function: each must find the counter-example.
 
+mod briefing;
 mod config;
+mod environment;
 mod isolation;
 mod order;
 mod permissions_claude;

@@ -68,7 +68,10 @@ fn nothing_is_promised_that_is_not_there() {
         }
     }
     let role = base("roles: {A: {coordinator: Boss}}").role("A");
-    names(&briefing(&role, &StubHarness::codex(), None), &["    Boss\n", "You cannot send mail"]);
+    names(
+        &briefing(&role, &StubHarness::codex(), None),
+        &["You report to `Boss`. You cannot send mail"],
+    );
 }
 
 #[test]

@@ -1,1 +1,2 @@
+mod briefing;
 mod claude_code;

@@ -116,6 +116,93 @@ pub(crate) fn p21(load: Load) -> Result<(), String> {
     })
 }
 
+/// Every value of a file, by its place.
+fn values(value: &Value, path: &str, found: &mut Vec<String>) {
+    if !path.is_empty() {
+        found.push(path.to_owned());
+    }
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                values(value, &format!("{path}/{key}"), found);
+            }
+        }
+        Value::Array(items) => {
+            for (index, value) in items.iter().enumerate() {
+                values(value, &format!("{path}/{index}"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// P22: whatever is wrong, every error names the file, and the role that holds what is wrong.
+pub(crate) fn p22(load: Load) -> Result<(), String> {
+    let wrong = select(vec![
+        json!(null),
+        json!(-1),
+        json!([]),
+        json!({}),
+        json!([[1]]),
+        json!("${nope}"),
+        json!(1e300),
+        json!(true),
+        json!({"zzqq": 1}),
+        json!("\u{0}"),
+    ]);
+    let refused = std::cell::Cell::new(0_u32);
+    check(
+        &(fleets::base_file(), any::<Index>(), wrong, any::<bool>()),
+        |(file, index, wrong, apart)| {
+            let mut places = Vec::new();
+            values(&file, "", &mut places);
+            let place = &places[index.index(places.len())];
+            let mut file = file;
+            *file.pointer_mut(place).expect("a value") = wrong;
+            let role = place.strip_prefix("/roles/").and_then(|rest| rest.split('/').next());
+            // In a drop-in as well as in the base file.
+            let (files, name) = match role.filter(|_| apart) {
+                Some(role) => {
+                    let roles = file["roles"].as_object_mut().expect("roles");
+                    let moved = roles.remove(role).expect("the role");
+                    let drop_in = json!({"roles": {role: moved}}).to_string();
+                    (base(file.to_string()).drop_in("x.yaml", drop_in), "/home/op/fleet.d/x.yaml")
+                }
+                None => (base(file.to_string()), "/home/op/fleet.yaml"),
+            };
+            let loaded = load(&files);
+            let problems = loaded.diagnostics.iter().filter(|it| it.severity == Severity::Error);
+            for problem in problems {
+                refused.set(refused.get() + 1);
+                let at = problem.place.as_ref().map(|place| place.file.as_str());
+                prop_assert!(at.is_some(), "no file: {problem}");
+                // What refers to the role is said where it refers.
+                let about = problem.role.as_deref();
+                if role.is_some() && about == role {
+                    prop_assert_eq!(at, Some(name), "{}", problem);
+                }
+                if let Some(role) = role {
+                    let elsewhere = about.is_some_and(|about| about != role)
+                        || problem.path.starts_with("loops")
+                        || problem.path.starts_with("watchdogs");
+                    prop_assert!(
+                        about == Some(role) || elsewhere,
+                        "no role, at {place}: {problem}"
+                    );
+                }
+            }
+            Ok(())
+        },
+    )?;
+    assert!(refused.get() > 100, "hardly anything is refused");
+    Ok(())
+}
+
+#[test]
+fn p22_every_error_names_its_file_and_role() {
+    p22(Files::load).expect("holds");
+}
+
 #[test]
 fn p19_lists_of_paths() {
     p19(Files::load).expect("holds");

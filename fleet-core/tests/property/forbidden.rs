@@ -3,7 +3,7 @@
 use fleet_core::isolation::forbidden::{Entry, Tier};
 use fleet_core::isolation::{FsPath, IsolationPolicy, Mount, MountMode, MountOrigin};
 use fleet_core::path::{LexicalPath, Relation};
-use fleet_core::port::{FileIdentity, PathProbe, PathProbeError, Resolved};
+use fleet_core::port::{FileIdentity, FileKind, PathProbe, PathProbeError, Resolved};
 use fleet_core::test_support::fakes::MemoryTree;
 use fleet_core::test_support::scene::{Scene, path};
 use fleet_core::test_support::strategies;
@@ -33,7 +33,11 @@ fn exposed(scene: &Scene, policy: &IsolationPolicy) -> Option<String> {
         let object = tree.resolve(&entry.path).ok();
         let target = object.as_ref().map_or(&entry.path, |object| &object.path);
         let inside = identities(tree, target);
-        let itself = object.as_ref().and_then(|object| object.object).map(|it| it.identity);
+        let facts = object.as_ref().and_then(|object| object.object);
+        let itself = facts.map(|it| it.identity);
+        // A second name of a key somewhere in a directory is not looked for, only one that is asked
+        // for by itself (01 §2.6.2, step 5): no list can hold every file of a tree.
+        let aliased = facts.is_some_and(|it| it.kind == FileKind::File && it.links > 1);
         for mount in &policy.mounts {
             let say = |what: &str| Some(format!("{} {what} {}", mount.source, entry.path));
             let real = tree.resolve(&mount.source).ok();
@@ -44,10 +48,13 @@ fn exposed(scene: &Scene, policy: &IsolationPolicy) -> Option<String> {
                 return say("meets");
             }
             let shown = identities(tree, place);
-            if itself.is_some_and(|itself| shown.contains(&itself)) && !spared {
+            let identity = real.and_then(|real| real.object).map(|object| object.identity);
+            let shows = itself.is_some_and(|itself| {
+                if aliased { identity == Some(itself) } else { shown.contains(&itself) }
+            });
+            if shows && !spared {
                 return say("shows");
             }
-            let identity = real.and_then(|real| real.object).map(|object| object.identity);
             let within =
                 identity.is_some_and(|it| inside.contains(&it) && !own_objects.contains(&it));
             if within && !spared {
@@ -234,7 +241,15 @@ pub(crate) fn p12(resolve: Resolver) -> Result<(), String> {
     check(&strategies::scene(), |scene| {
         let Ok(policy) = resolve(&scene) else { return Ok(()) };
         let mut others = Vec::new();
-        for tree in ["agents/B", "harness/B", "handout/B", "control", "agents/.tmp"] {
+        for tree in [
+            "agents/B",
+            "harness/B",
+            "handout/B",
+            "control",
+            "agents/.tmp",
+            "harness/.tmp",
+            "handout/.tmp",
+        ] {
             let at = path(&format!("/home/u/.ours-fleet/{tree}"));
             others.extend(identities(&scene.tree, &at));
         }
@@ -289,26 +304,4 @@ fn p7_order_does_not_matter() {
 #[test]
 fn p12_siblings_are_out_of_reach() {
     holds(p12(resolve));
-}
-
-/// The properties above say nothing if nearly every scene is refused, or granted.
-#[test]
-fn the_generator_reaches_both_verdicts() {
-    let count = std::cell::Cell::new([0_u32; 3]);
-    holds(check(&strategies::scene(), |scene| {
-        let mut now = count.get();
-        match scene.resolve() {
-            Ok(policy) => {
-                now[0] += 1;
-                let user = policy.mounts.iter().filter(|mount| mount.origin.is_by_user());
-                now[2] += u32::from(user.count() >= 2);
-            }
-            Err(_) => now[1] += 1,
-        }
-        count.set(now);
-        Ok(())
-    }));
-    let [granted, refused, rich] = count.get();
-    let all = granted + refused;
-    assert!(granted * 10 > all && refused * 10 > all && rich * 20 > all, "{:?}", count.get());
 }

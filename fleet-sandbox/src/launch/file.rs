@@ -9,8 +9,16 @@ use rustix::fs::{self, CWD, FileType, Mode, OFlags};
 
 use super::Refusal;
 
-/// Reads and unlinks the file.
-pub(super) fn take(path: &Utf8Path) -> Result<LaunchFile, Refusal> {
+/// Reads a launch file, and removes it: a launch happens once.
+///
+/// # Errors
+/// [`Refusal::File`], and the file stays, if it is not a regular file with one name, of this user, of
+/// mode 0600 and of at most [`LaunchFile::MAX_BYTES`]; also if it is no launch file of this version,
+/// but then it is gone.
+///
+/// # Security
+/// The path is opened without following a link, and everything is judged on the opened file.
+pub fn take(path: &Utf8Path) -> Result<LaunchFile, Refusal> {
     let refuse = |why: String| Refusal::File { path: path.to_owned(), why };
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = fs::openat(CWD, path.as_std_path(), flags, Mode::empty())

@@ -9,6 +9,7 @@ use fleet_sandbox::OpenatProbe;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use crate::cases;
 use crate::support::lexical;
 
 fn tree() -> (tempfile::TempDir, Utf8PathBuf) {
@@ -33,7 +34,7 @@ fn target() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases::config(cases::real_files()))]
 
     #[test]
     fn p04_p05_resolution_is_idempotent_and_agrees_with_the_kernel(

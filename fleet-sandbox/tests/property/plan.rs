@@ -9,6 +9,7 @@ use fleet_sandbox::bubblewrap::flags;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use crate::cases;
 use crate::golden::argv::{backend, policy};
 use crate::support::evidence;
 
@@ -61,7 +62,7 @@ fn is_system_view(source: &str, destination: &str, flag: &str) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases::config(cases::in_memory()))]
 
     #[test]
     fn p13_the_tail_is_the_command(argv in vec(word(), 1..8), by_descriptor: bool) {

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# The long run of the properties: 100000 cases in memory, 1000 on real files, where CI tries 1000 and
+# 100. Built with optimisation, in a profile of its own, so it takes minutes and not hours.
+#
+#   scripts/thorough.sh [nextest arguments, for example -p fleet-core]
+#
+# FLEET_PROPTEST_SEED=N draws other cases than the usual ones; the number is printed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export FLEET_PROPTEST=thorough INSTA_UPDATE=no
+printf 'seed: %s\n' "${FLEET_PROPTEST_SEED:-the usual one}"
+[ "$#" -gt 0 ] || set -- --workspace
+exec nice -n 19 cargo nextest run --cargo-profile thorough --profile thorough --all-features --locked \
+    -E 'test(/^(property|broken)::/)' "$@"
