@@ -24,8 +24,8 @@ use fleet_core::id::Timestamp;
 use fleet_core::isolation::BackendName;
 use fleet_core::launch::{ExitRecord, LaunchFile, PlanWord};
 
-pub use relay::listen_inside;
 pub use file::take;
+pub use relay::listen_inside;
 
 use descriptors::Fulfilled;
 use guard::{Ended, Guard};

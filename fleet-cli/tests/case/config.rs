@@ -168,3 +168,15 @@ fn doctor_checks_the_host_also_when_the_fleet_does_not_load() {
     let detail = row("config")["detail"].as_str().expect("a text");
     assert!(config.contains(detail), "{detail} in {config}");
 }
+
+#[test]
+fn w34_roles_that_share_a_directory_are_named() {
+    let env = TestEnvironment::new();
+    std::fs::create_dir(env.path("project")).expect("a directory");
+    let role = "harness: command, cwd: ~/project, harness_options: { argv: [cat] }";
+    env.write("fleet.yaml", &format!("roles:\n  A: {{ {role} }}\n  B: {{ {role} }}\n"));
+    let report = env.run(["doctor", "--json"]).json();
+    let checks = report["checks"].as_array().expect("a list");
+    let row = checks.iter().find(|check| check["name"] == "cwd: A").expect("a row");
+    assert!(row["detail"].as_str().is_some_and(|text| text.contains("shared with B")), "{row}");
+}

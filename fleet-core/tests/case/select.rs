@@ -126,3 +126,28 @@ fn as_root_unbounded_permissions_need_isolation() {
     assert!(starts(&one, unbounded, 1000));
     assert!(starts(&one, Permissions { approval: Approval::Auto, ..unbounded }, 0));
 }
+
+#[test]
+fn d7_without_bubblewrap_a_written_warn_runs_unisolated_and_a_defaulted_one_only_with_nothing_at_stake()
+ {
+    assert!(starts(&block(Some(OnUnavailable::Warn)), Permissions::default(), 1000));
+    assert!(starts(&block(None), Permissions::default(), 1000));
+    for stakes in stakes() {
+        let (mut one, mut permissions) = (block(None), Permissions::default());
+        stakes(&mut one, &mut permissions);
+        assert!(!starts(&one, permissions, 1000));
+    }
+}
+
+#[test]
+fn d8_without_bubblewrap_strict_never_starts() {
+    assert!(!starts(&block(Some(OnUnavailable::Strict)), Permissions::default(), 1000));
+}
+
+#[test]
+fn d9_backend_none_is_asked_for_by_name_and_tries_nothing_else() {
+    let one = IsolationBlock { backend: Backend::None, ..block(None) };
+    assert_eq!(candidates(&one), [BackendName::None]);
+    let auto = IsolationBlock { backend: Backend::Auto, ..block(None) };
+    assert!(!candidates(&auto).contains(&BackendName::None), "never without a word");
+}

@@ -1,10 +1,13 @@
 //! Regressions of the predecessor's weaknesses (01 §2.12), named after them.
 
 use fleet_core::isolation::MountMode;
-use fleet_core::port::FileKind;
+use fleet_core::port::{FileKind, PathProbe as _};
 use fleet_core::test_support::scene::{Scene, path};
 
+use serde_json::json;
+
 use super::isolation::{accepted, no, refused};
+use crate::fleet::base;
 
 const READ: &str = "isolation.fs.read[0]";
 const WRITE: &str = "isolation.fs.write[0]";
@@ -53,6 +56,35 @@ fn w06_secrets_do_not_lead_out_and_missing_ones_are_not_skipped() {
     );
     let policy = accepted(|s| no(s.secret("/home/u/absent", "/run/secrets/x")));
     assert_eq!(policy.missing_sources().count(), 1);
+}
+
+#[test]
+fn w06b_home_is_expanded_and_a_relative_path_is_refused() {
+    let wanted = |written: &str| {
+        let text = json!({"roles": {"A": {"isolation": {"fs": {"read": [written]}}}}});
+        base(text.to_string()).load()
+    };
+    let fleet = wanted("~/x").fleet.expect("accepted");
+    let block = fleet.roles["A"].isolation.as_ref().expect("a block");
+    assert_eq!(block.fs_read[0].path.as_str(), "/home/op/x");
+    for written in ["x", "./x", "../.ssh", "~other/x", "a/../../b"] {
+        let loaded = wanted(written);
+        assert!(loaded.fleet.is_none(), "{written}");
+        assert_eq!(loaded.diagnostics[0].path, "isolation.fs.read[0]", "{written}");
+    }
+}
+
+#[test]
+fn w07_what_is_mounted_is_the_object_that_was_judged() {
+    let policy = accepted(|s| {
+        s.tree.link("/data/l", "/home/u/lib");
+        s.read("/data/l");
+    });
+    let mount = policy.mounts.iter().find(|mount| mount.origin.is_by_user()).expect("the mount");
+    assert_eq!(mount.source.as_str(), "/home/u/lib", "links are gone");
+    let looked = Scene::new().tree.resolve(&path("/home/u/lib")).expect("there");
+    // By device and inode the launch finds out whether it still is what was judged.
+    assert_eq!(mount.identity, looked.object.map(|object| object.identity));
 }
 
 #[test]

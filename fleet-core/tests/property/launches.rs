@@ -27,6 +27,7 @@ fn p34_a_conflict_for_each_key_that_differs() {
             native: native.clone(),
             exact: true,
             measured: true,
+            covered: true,
             notes: Vec::new(),
             warnings: Vec::new(),
             refusals: Vec::new(),
@@ -261,12 +262,14 @@ fn p46_a_command_comes_back_from_its_launch_file() {
                     .collect(),
                 descriptors: Vec::new(),
                 checks: Vec::new(),
+                network: None,
                 prepare: Vec::new(),
                 cleanup: Vec::new(),
                 promise: Vec::new(),
             },
             exit_record: "/c/exit.json".into(),
             observed: "/c/observed.json".into(),
+            connections: Some("/c/connections.jsonl".into()),
         };
         let text = serde_json::to_vec(&file).expect("serialises");
         let back: LaunchFile = serde_json::from_slice(&text).expect("a launch file");

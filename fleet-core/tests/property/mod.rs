@@ -2,16 +2,16 @@
 
 pub(crate) mod briefing;
 pub(crate) mod config;
-mod explain;
 pub(crate) mod environment;
+mod explain;
 pub(crate) mod fleets;
 pub(crate) mod forbidden;
 mod generators;
 mod json_edit;
-mod network;
-pub(crate) mod order;
 mod launches;
 mod models;
+mod network;
+pub(crate) mod order;
 pub(crate) mod permissions_claude;
 mod permissions_codex;
 mod require;

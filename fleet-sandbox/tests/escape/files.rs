@@ -190,7 +190,7 @@ fn hooks_cannot_be_planted_even_where_there_are_none() {
 }
 
 #[test]
-fn c12_a_source_that_was_swapped_after_planning_is_refused() {
+fn c12_w7_a_source_that_was_swapped_after_planning_is_refused() {
     need_bwrap!();
     for by_descriptor in [true, false] {
         for (name, words) in [

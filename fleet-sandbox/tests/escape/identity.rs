@@ -27,7 +27,7 @@ fn the_environment_of_the_host_is_out_of_reach() {
 }
 
 #[test]
-fn capabilities_are_gone_as_root_too() {
+fn w22_capabilities_are_gone_as_root_too() {
     need_bwrap!();
     need_root!();
     let launch = Launch::new();

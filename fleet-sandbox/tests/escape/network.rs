@@ -9,7 +9,7 @@ use fleet_core::isolation::NetworkMode;
 use crate::support::{Launch, need_bwrap};
 
 #[test]
-fn loopback_and_abstract_sockets_are_unreachable_under_deny() {
+fn w23_d2_loopback_and_abstract_sockets_are_unreachable_under_deny() {
     need_bwrap!();
     let launch = Launch::new();
     let tcp = TcpListener::bind("127.0.0.1:0").expect("bind");

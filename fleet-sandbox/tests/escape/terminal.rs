@@ -59,7 +59,7 @@ impl Console {
 }
 
 #[test]
-fn typing_into_the_console_is_refused() {
+fn w4_typing_into_the_console_is_refused() {
     need_bwrap!();
     let argv = [probe_program().as_str(), "tiocsti", "X", "::", "tiocsti-high", "Y"];
     let launch = Launch::new();

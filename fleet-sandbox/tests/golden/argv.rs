@@ -223,3 +223,72 @@ fn none_says_what_is_missing() {
         .collect();
     insta::assert_snapshot!(rows.join("\n"));
 }
+
+/// The flags of a plan, each with its operands.
+fn flags_of(plan: &LaunchPlan) -> Vec<Vec<String>> {
+    let text = shown(plan);
+    let lines = text.lines().take_while(|line| !line.starts_with("checks"));
+    lines.map(|line| line.split(' ').map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn d3_the_line_holds_every_protection_and_no_new_session() {
+    let flags: Vec<String> = flags_of(&plan(&policy(), true))
+        .into_iter()
+        .filter_map(|it| it.into_iter().next())
+        .collect();
+    for wanted in [
+        "--die-with-parent",
+        "--unshare-user",
+        "--unshare-ipc",
+        "--unshare-uts",
+        "--unshare-pid",
+        "--unshare-net",
+        "--cap-drop",
+        "--add-seccomp-fd",
+        "--chdir",
+    ] {
+        let there = flags.iter().any(|flag| flag == wanted);
+        assert!(there, "{wanted} is not in {flags:?}");
+    }
+    assert!(flags.iter().all(|flag| flag != "--new-session"), "{flags:?}");
+    assert!(flags.iter().all(|flag| flag != "--setenv"), "values are no arguments");
+}
+
+#[test]
+fn d4_what_is_declared_must_exist() {
+    for by_descriptor in [true, false] {
+        for flag in flags_of(&plan(&policy(), by_descriptor)) {
+            let optional = flag[0].ends_with("-try");
+            let declared = flag.iter().any(|word| word.contains("/srv/"));
+            assert!(!(optional && declared), "{flag:?}");
+        }
+    }
+}
+
+#[test]
+fn d5_nothing_is_put_over_the_operators_home_of_a_harness() {
+    for by_descriptor in [true, false] {
+        let text = shown(&plan(&policy(), by_descriptor));
+        for name in [".claude", ".codex"] {
+            assert!(!text.contains(name), "{text}");
+        }
+    }
+}
+
+#[test]
+fn w28_names_resolve_although_the_file_points_into_run() {
+    let open = IsolationPolicy { network: NetworkMode::Allow, ..policy() };
+    for (system, at) in
+        [(SystemView::Curated, "/etc/resolv.conf"), (SystemView::Full, "/run/resolve/stub.conf")]
+    {
+        let plan = plan(&IsolationPolicy { system, ..open.clone() }, true);
+        let found = plan.descriptors.iter().any(|request| match request {
+            DescriptorRequest::Data { label, content } => {
+                label == at && content.contains("nameserver 192.0.2.1")
+            }
+            _ => false,
+        });
+        assert!(found, "{system:?}: {plan:?}");
+    }
+}

@@ -34,6 +34,7 @@ fn launch_file(argv: Vec<String>, env: Vec<(String, String)>) -> LaunchFile {
             argv: argv.iter().map(PlanWord::text).collect(),
             descriptors: Vec::new(),
             checks: Vec::new(),
+            network: None,
             prepare: Vec::new(),
             cleanup: Vec::new(),
             promise: Vec::new(),
@@ -42,6 +43,7 @@ fn launch_file(argv: Vec<String>, env: Vec<(String, String)>) -> LaunchFile {
         env: Environment(env.into_iter().collect()),
         exit_record: "/c/exit.json".into(),
         observed: "/c/observed.json".into(),
+        connections: None,
     }
 }
 
