@@ -181,6 +181,7 @@ pub(crate) fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
                 version: None,
                 operator_files: &BTreeMap::new(),
                 own_env: &Environment::default(),
+                denied_reads: &[],
                 hook: None,
             });
             lines.push(format!("{}: {}", role.name, launch.argv.join(" ")));

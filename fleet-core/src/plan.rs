@@ -1,6 +1,7 @@
 //! What a launch of a role would be: one judgement, shared by `config`, `doctor` and the launch.
 
 mod blockers;
+mod denied_reads;
 mod hook;
 mod shared;
 
@@ -12,6 +13,7 @@ use sha2::{Digest, Sha256};
 use self::blockers::{
     blocker, briefing_problem, cwd_blocker, pin_blocker, placed, program_blocker, source_blockers,
 };
+use self::denied_reads::denied_notes;
 use self::hook::{hook_files, hook_note, shipped_hook};
 use self::shared::{shared_notes, shared_or_blocked};
 use crate::config::{Fleet, Role};
@@ -35,6 +37,7 @@ use crate::port::PathProbe;
 use crate::world::World;
 
 pub use self::blockers::{refusals, unavailable_line};
+pub use self::denied_reads::{DeniedReads, DeniedReadsRequest, denied_reads};
 
 /// What is judged.
 #[derive(Debug, Clone, Copy)]
@@ -144,6 +147,7 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         briefing: trees.briefing(),
     };
     let hook = shipped_hook(request, &trees);
+    let denied = denied(request, &trees, &dirs, probe);
     let launch = harness.launch(&LaunchContext {
         role,
         dirs: &dirs,
@@ -154,6 +158,7 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         version: request.version,
         operator_files: request.operator_files,
         own_env: &world.env,
+        denied_reads: &denied.paths,
         hook: hook.as_ref(),
     });
     let options = role.harness_options.expose();
@@ -165,6 +170,7 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         version: request.version,
         root: world.uid == 0,
         operator_files: request.operator_files,
+        denied_reads: &denied.paths,
     };
     let translated = harness.translate(&asked);
     let effective = harness.effective(&asked);
@@ -187,10 +193,7 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
                 trees: &trees,
                 harness_home: request.harness_home,
                 cwd: role.cwd.as_ref(),
-                cwd_mode: match role.permissions.filesystem {
-                    Filesystem::ReadOnly => MountMode::ReadOnly,
-                    Filesystem::Workspace | Filesystem::Unrestricted => MountMode::ReadWrite,
-                },
+                cwd_mode: cwd_mode(role),
                 homes: &world.homes,
                 forbidden: request.forbidden,
                 write_dirs: &harness.write_dirs(options),
@@ -220,7 +223,8 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
     }
     let overrides = harness.native_overrides(options);
     let notes = launch.notes.into_iter().chain(hook_note(request, hook.as_ref()));
-    let notes = notes.chain(shared_notes(&shared, policy.is_some())).collect();
+    let notes = notes.chain(shared_notes(&shared, policy.is_some()));
+    let notes = notes.chain(denied_notes(&denied, &dirs, role.permissions.filesystem)).collect();
     Assessment {
         problems,
         blockers,
@@ -237,6 +241,39 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         effective,
         dirs,
     }
+}
+
+fn cwd_mode(role: &Role) -> MountMode {
+    match role.permissions.filesystem {
+        Filesystem::ReadOnly => MountMode::ReadOnly,
+        Filesystem::Workspace | Filesystem::Unrestricted => MountMode::ReadWrite,
+    }
+}
+
+/// What the harness itself may have to keep from the role's tools: nothing where the isolation does.
+fn denied(
+    request: &AssessRequest<'_>,
+    trees: &RoleTrees,
+    dirs: &LaunchDirs,
+    probe: &dyn PathProbe,
+) -> DeniedReads {
+    let AssessRequest { fleet, role, harness, world, forbidden, .. } = *request;
+    if request.outer.is_on() || harness.home().is_none() {
+        return DeniedReads::default();
+    }
+    let operator = harness.home().and_then(|spec| {
+        crate::harness::shared::operator_home(spec, world, role).ok().map(|home| (home, spec))
+    });
+    denied_reads(
+        &DeniedReadsRequest {
+            forbidden,
+            trees,
+            dirs,
+            roles: &fleet.roles.keys().collect::<Vec<_>>(),
+            operator: operator.as_ref().map(|(home, spec)| (home, *spec)),
+        },
+        probe,
+    )
 }
 
 /// The files that the program and the hook need to run; puts the program's own path into the command.

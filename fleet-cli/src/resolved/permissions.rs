@@ -2,7 +2,9 @@
 
 use fleet_core::config::Role;
 use fleet_core::harness::FilePlace;
-use fleet_core::permissions::{Capability, Conflict, Floor, Outer, Supported, Unattended};
+use fleet_core::permissions::{
+    Capability, Conflict, DENIED_READS_KEY, Floor, Outer, Supported, Unattended,
+};
 
 use super::ResolvedRole;
 
@@ -19,9 +21,15 @@ pub fn asked(role: &Role) -> String {
 
 /// The native settings.
 pub fn native(supported: &Supported) -> String {
-    let native: Vec<String> =
-        supported.native.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    native.join(" ")
+    let short = |(key, value): (&String, &String)| {
+        if key == DENIED_READS_KEY {
+            // As long as a home is full; `--json` names them all.
+            let paths: Vec<String> = serde_json::from_str(value).unwrap_or_default();
+            return format!("{key}={} paths", paths.len());
+        }
+        format!("{key}={value}")
+    };
+    supported.native.iter().map(short).collect::<Vec<_>>().join(" ")
 }
 
 /// How sure it is that the native settings do what the neutral words mean.

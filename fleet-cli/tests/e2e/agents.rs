@@ -19,6 +19,52 @@ fn session(fleet: &AgentFleet, role: &str) -> Value {
     fleet.env.status(role)["status"]["sessionId"].clone()
 }
 
+/// What no agent with a bound may read, isolated or not: a place, and what stands there.
+const PLACES: &[(&str, &str)] = &[
+    (".ssh/NAME", "CANARY-OF-SSH"),
+    (".config/gh/NAME", "CANARY-OF-A-LOGIN"),
+    (".ours-fleet/agents/B/NAME", "CANARY-OF-THE-SIBLING"),
+    (".ours-fleet/harness/B/codex/NAME", "CANARY-OF-ITS-HOME"),
+    (".ours-fleet/handout/B/NAME", "CANARY-OF-ITS-HANDOUT"),
+    (".ours-fleet/control/B/NAME", "CANARY-OF-CONTROL"),
+];
+
+/// Each place by a command and by the tool for reading, under a name of its own for each of them.
+fn with_looks(script: Value) -> Value {
+    let Value::Array(steps) = script else { panic!("a script is a list") };
+    let place = |at: usize, name: &str| format!("HOME/{}", PLACES[at].0.replace("NAME", name));
+    let looks = (0..PLACES.len()).flat_map(|at| {
+        let command = format!("cat {}; echo looked", place(at, &format!("by-command-{at}")));
+        [run(&command), json!({ "read": place(at, &format!("by-tool-{at}")) })]
+    });
+    looks.chain(steps).collect()
+}
+
+fn write_canaries(fleet: &AgentFleet) {
+    for (at, (place, canary)) in PLACES.iter().enumerate() {
+        for name in [format!("by-command-{at}"), format!("by-tool-{at}")] {
+            fleet.env.write(&place.replace("NAME", &name), &format!("{canary}\n"));
+        }
+    }
+}
+
+/// The places that were read, by which way. Each call must have been made, as the provider's log tells.
+#[track_caller]
+fn leaks(fleet: &AgentFleet) -> Vec<String> {
+    let mut leaks = Vec::new();
+    for (at, (_, canary)) in PLACES.iter().enumerate() {
+        for way in ["by-command", "by-tool"] {
+            let told = fleet.told_after(&format!("{way}-{at}"));
+            assert!(!told.is_empty(), "{way}: the tool was never called");
+            assert!(way != "by-command" || told.contains("looked"), "{told}");
+            if told.contains(canary) {
+                leaks.push(format!("{canary} {way}: {told}"));
+            }
+        }
+    }
+    leaks
+}
+
 #[rstest]
 fn an_agent_works_unattended_and_confined(
     #[values(Agent::Claude, Agent::Codex)] agent: Agent,
@@ -32,10 +78,9 @@ fn an_agent_works_unattended_and_confined(
         { "edit": { "path": "HOME/work/answer.sh", "old": "echo 41", "new": "echo 42" } },
         run("sh HOME/work/test.sh"),
         run("git add answer.sh test.sh && git -c user.name=A -c user.email=a@example.org commit -q -m by-the-agent && git log -1 --format=%s"),
-        run("cat HOME/.ssh/id_canary HOME/.ours-fleet/agents/B/secret HOME/.ours-fleet/control/A/control-token; echo looked"),
         say("all done"),
     ]);
-    let role = AgentRole::new("A", agent, isolated, script);
+    let role = AgentRole::new("A", agent, isolated, with_looks(script));
     let fleet = AgentFleet::new(std::slice::from_ref(&role));
     if worktree {
         fleet.git_init("main");
@@ -46,8 +91,7 @@ fn an_agent_works_unattended_and_confined(
     }
     fleet.env.write("work/answer.sh", "echo 41\n");
     fleet.env.write("work/test.sh", "test \"$(sh answer.sh)\" = 42 && echo test-passed\n");
-    fleet.env.write(".ssh/id_canary", "CANARY-OF-SSH\n");
-    fleet.env.write(".ours-fleet/agents/B/secret", "CANARY-OF-THE-SIBLING\n");
+    write_canaries(&fleet);
     fleet.env.run(["init"]).expect(0);
 
     fleet.up();
@@ -61,15 +105,38 @@ fn an_agent_works_unattended_and_confined(
         assert!(told.contains(said), "{step}: {told}");
     }
     assert_eq!(fleet.git("work", &["log", "-1", "--format=%s %an"]), "by-the-agent A\n");
-    let looked = fleet.told_after("id_canary");
-    assert!(looked.contains("looked"), "the tool was called: {looked}");
-    let token = fleet.env.read(".ours-fleet/control/A/control-token").expect("a token");
-    let token = String::from_utf8(token).expect("text");
-    for canary in ["CANARY-OF-SSH", "CANARY-OF-THE-SIBLING", token.trim()] {
-        // Without our sandbox all of it is there to be read: the probe proves something.
-        assert_eq!(looked.contains(canary), !isolated, "{canary}: {looked}");
-    }
+    assert_eq!(leaks(&fleet), Vec::<String>::new());
+    let ghosts = fleet.env.path(".aws").exists() || fleet.env.path(".gnupg").exists();
+    assert!(!ghosts, "what is denied and absent was made");
 
+    fleet.env.run(["down"]).expect(0);
+    fleet.env.expect_no_process();
+}
+
+/// The control of the test above: with the same probes an agent that may do everything is told all of
+/// it, so a refusal there is a refusal.
+#[rstest]
+#[case::codex(Agent::Codex, "allow")]
+#[case::claude(Agent::Claude, "auto")]
+#[case::as_user_claude(Agent::Claude, "allow")]
+fn an_agent_without_bounds_and_without_isolation_reads_everything(
+    #[case] agent: Agent,
+    #[case] approval: &'static str,
+) {
+    needs!("tmux");
+    needs_agent!(agent);
+    let mut role = AgentRole::new("A", agent, false, with_looks(json!([say("all done")])));
+    role.approval = approval;
+    role.filesystem = "unrestricted";
+    let fleet = AgentFleet::new(std::slice::from_ref(&role));
+    write_canaries(&fleet);
+    fleet.up();
+    fleet.wait_step("all done");
+    let leaks = leaks(&fleet);
+    assert_eq!(leaks.len(), PLACES.len() * 2, "{leaks:?}");
+    let config = fleet.env.run(["config", "--json"]).expect(0).json();
+    let notes = config["roles"][0]["permissions"]["notes"].to_string();
+    assert!(notes.contains("can read all that this account can"), "{notes}");
     fleet.env.run(["down"]).expect(0);
     fleet.env.expect_no_process();
 }

@@ -11,7 +11,7 @@ use crate::id::SessionId;
 use crate::isolation::Backend;
 use crate::isolation::network::HostRule;
 use crate::launch::Environment;
-use crate::permissions::Outer;
+use crate::permissions::{DeniedRead, Outer};
 use crate::redact::Redacted;
 
 use super::StartMode;
@@ -68,6 +68,8 @@ pub struct LaunchContext<'a> {
     pub operator_files: &'a BTreeMap<&'static str, String>,
     /// Fleet's own environment, for the values of `env_pass`.
     pub own_env: &'a Environment,
+    /// As in [`TranslationRequest::denied_reads`](crate::permissions::TranslationRequest::denied_reads).
+    pub denied_reads: &'a [DeniedRead],
     /// The hook to install; `None` where this launch has none ([`super::Harness::hook_use`]).
     pub hook: Option<&'a HookCommand>,
 }

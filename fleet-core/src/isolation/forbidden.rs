@@ -100,6 +100,7 @@ pub struct Question<'a> {
 #[derive(Debug)]
 pub struct ForbiddenList {
     entries: Vec<Entry>,
+    patterns: Vec<(LexicalPath, &'static NamePattern)>,
     index: Index,
     state_root: Option<LexicalPath>,
     /// Inputs that are no plain absolute path: with one of them missing nothing can be judged.
@@ -124,17 +125,36 @@ impl ForbiddenList {
             }
             index.add(number, entry, resolved.as_ref(), probe);
         }
-        for (directory, pattern) in draft.patterns {
-            index.add_pattern(&directory, pattern, probe);
+        for (directory, pattern) in &draft.patterns {
+            index.add_pattern(directory, pattern, probe);
         }
         let state_root = draft.entries.iter().find(|entry| entry.state_root);
         let state_root = state_root.map(|entry| entry.resolved.clone());
-        Self { entries: draft.entries, index, state_root, unusable: draft.unusable }
+        let Draft { entries, patterns, unusable } = draft;
+        Self { entries, patterns, index, state_root, unusable }
     }
 
     /// Every entry with a fixed path, strictest first.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// What is there at this moment of the entries of a tier that are known by a part of their name.
+    pub fn names(&self, tier: Tier, probe: &dyn PathProbe) -> Vec<LexicalPath> {
+        /// Names looked at in one directory.
+        const MOST: usize = 1 << 16;
+        let mut found = Vec::new();
+        for (directory, pattern) in self.patterns.iter().filter(|(_, it)| it.tier == tier) {
+            let Ok(real) = probe.resolve(directory) else { continue };
+            let names = probe.entries(&real.path, MOST).unwrap_or_default();
+            found.extend(
+                names
+                    .iter()
+                    .filter(|name| pattern.fits(name))
+                    .filter_map(|name| real.path.child(name).ok()),
+            );
+        }
+        found
     }
 
     /// The state root, links followed.

@@ -149,6 +149,13 @@ pub(super) struct NamePattern {
     pub(super) suffix: &'static str,
 }
 
+impl NamePattern {
+    /// Whether a name is meant.
+    pub(super) fn fits(&self, name: &str) -> bool {
+        name.strip_prefix(self.prefix).is_some_and(|rest| rest.ends_with(self.suffix))
+    }
+}
+
 /// Name patterns below every home.
 pub(super) const PATTERNS: &[NamePattern] = &[
     NamePattern {

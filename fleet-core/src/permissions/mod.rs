@@ -7,5 +7,7 @@ mod translation;
 pub use floor::{Floor, floor};
 pub use model::{Approval, Filesystem, Permissions, Unattended};
 pub use translation::{
-    Capability, Conflict, Outer, Supported, Translation, TranslationRequest, conflicts,
+    Capability, Conflict, DENIED_READS_KEY, DeniedRead, Outer, Supported, Translation,
+    TranslationRequest, conflicts,
 };
+pub(crate) use translation::{READS_ALL, READS_DENIED};

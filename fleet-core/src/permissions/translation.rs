@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::model::{Approval, Permissions};
 use crate::harness::{LaunchDirs, Options};
+use crate::path::LexicalPath;
 
 /// The boundary around a harness (01 §3.2): with one in force the harness's own sandbox is off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -26,6 +27,16 @@ impl Outer {
     }
 }
 
+/// A path that the tools of a role must not read, links followed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeniedRead {
+    /// The path, with all that is in it.
+    pub path: LexicalPath,
+    /// Whether something is there.
+    pub exists: bool,
+}
+
 /// What a translation is asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct TranslationRequest<'a> {
@@ -44,6 +55,8 @@ pub struct TranslationRequest<'a> {
     /// The operator's own settings that reach the role, as in
     /// [`LaunchContext::operator_files`](crate::harness::LaunchContext::operator_files).
     pub operator_files: &'a BTreeMap<&'static str, String>,
+    /// What the tools must not read where no boundary hides it and the filesystem is bounded.
+    pub denied_reads: &'a [DeniedRead],
 }
 
 /// What an agent must be able to do unattended (01 §3.6).
@@ -87,6 +100,17 @@ impl Capability {
         }
     }
 }
+
+/// In [`Supported::native`]: the paths that are denied to the tools, as a JSON list. The settings
+/// themselves spell each path in the way of the harness.
+pub const DENIED_READS_KEY: &str = "denied_reads";
+
+/// What is said where the settings of a harness deny reading.
+pub(crate) const READS_DENIED: &str = "keys, logins and what is the fleet's or another role's are \
+     denied to its tools, not to its MCP servers and hooks";
+/// What is said where nothing does.
+pub(crate) const READS_ALL: &str = "its tools can read all that this account can, keys and what is \
+     another role's included";
 
 /// Native settings for neutral permissions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

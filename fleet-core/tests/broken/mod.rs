@@ -3,6 +3,7 @@
 mod briefing;
 mod config;
 mod environment;
+mod denied_reads;
 mod isolation;
 mod order;
 mod permissions_claude;

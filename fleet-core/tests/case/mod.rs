@@ -10,6 +10,7 @@ mod config_later;
 mod config_limits;
 mod config_role;
 mod explain;
+pub(crate) mod denied_reads;
 mod hooks;
 mod isolation;
 mod models;

@@ -11,7 +11,7 @@ use fleet_core::harness::{
 use fleet_core::id::SessionId;
 use fleet_core::launch::Environment;
 use fleet_core::path::LexicalPath;
-use fleet_core::permissions::{Outer, Supported, Translation, TranslationRequest};
+use fleet_core::permissions::{DeniedRead, Outer, Supported, Translation, TranslationRequest};
 
 pub(crate) const SESSION: &str = "11111111-2222-4333-8444-555555555555";
 
@@ -26,6 +26,7 @@ pub(crate) struct Around {
     pub(crate) version: Option<&'static str>,
     pub(crate) operator_files: BTreeMap<&'static str, String>,
     pub(crate) own_env: Environment,
+    pub(crate) denied_reads: Vec<DeniedRead>,
 }
 
 /// A role `Worker` with these keys, in YAML flow form, working in `/srv/project`.
@@ -61,6 +62,7 @@ pub(crate) fn around(keys: &str) -> Around {
         version: Some("2.1.332"),
         operator_files: BTreeMap::new(),
         own_env: Environment::default(),
+        denied_reads: Vec::new(),
     }
 }
 
@@ -87,6 +89,7 @@ impl Around {
             version: self.version,
             operator_files: &self.operator_files,
             own_env: &self.own_env,
+            denied_reads: &self.denied_reads,
             hook: None,
         })
     }
@@ -100,6 +103,7 @@ impl Around {
             version: self.version,
             root: self.root,
             operator_files: &self.operator_files,
+            denied_reads: &self.denied_reads,
         }
     }
 

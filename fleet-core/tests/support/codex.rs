@@ -10,8 +10,8 @@ use fleet_core::harness::{
 };
 use fleet_core::launch::Environment;
 use fleet_core::permissions::{
-    Approval, Filesystem, Outer, Permissions, Supported, Translation, TranslationRequest,
-    Unattended,
+    Approval, DeniedRead, Filesystem, Outer, Permissions, Supported, Translation,
+    TranslationRequest, Unattended,
 };
 use fleet_core::redact::Redacted;
 
@@ -38,6 +38,7 @@ pub(crate) struct Case {
     pub(crate) mode: StartMode,
     pub(crate) session: Option<&'static str>,
     pub(crate) operator: Option<String>,
+    pub(crate) denied_reads: Vec<DeniedRead>,
 }
 
 impl Case {
@@ -61,6 +62,7 @@ impl Case {
             mode: StartMode::Fresh,
             session: None,
             operator: None,
+            denied_reads: Vec::new(),
         }
     }
 
@@ -96,6 +98,7 @@ impl Case {
             version: self.version,
             root: false,
             operator_files: &NO_FILES,
+            denied_reads: &self.denied_reads,
         }
     }
 
@@ -120,6 +123,7 @@ impl Case {
             version: self.version,
             operator_files: &read.collect::<BTreeMap<_, _>>(),
             own_env: &Environment::default(),
+            denied_reads: &self.denied_reads,
             hook: None,
         })
     }

@@ -122,6 +122,7 @@ mod tests {
             version,
             root: false,
             operator_files: &BTreeMap::new(),
+            denied_reads: &[],
         };
         let effective = harness.effective(&request);
         let resolved = ResolvedRole {

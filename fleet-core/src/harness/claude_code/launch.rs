@@ -44,6 +44,7 @@ pub(super) fn launch(context: &LaunchContext<'_>) -> HarnessLaunch {
         outer: context.outer,
         dirs,
         version: context.version,
+        denied_reads: context.denied_reads,
     });
 
     let hooks = context.hook.map(HookCommand::claude_hooks).unwrap_or_default();

@@ -14,7 +14,7 @@ pub(super) fn overlay(
     dirs: &LaunchDirs,
     hooks: Map<String, Value>,
 ) -> Value {
-    let mut permissions = json!({ "allow": settings.allow, "deny": settings.deny });
+    let mut permissions = json!({ "allow": settings.allow, "deny": settings.all_deny() });
     if !settings.dirs.is_empty() {
         permissions["additionalDirectories"] = json!(settings.dirs);
     }

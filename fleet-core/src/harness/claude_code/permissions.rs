@@ -8,7 +8,8 @@ use super::settings::{Inputs, Settings};
 use super::table::{Mode, Rule, TABLES};
 use crate::harness::Options;
 use crate::permissions::{
-    Approval, Capability, Filesystem, Outer, Supported, Translation, TranslationRequest,
+    Approval, Capability, DENIED_READS_KEY, Filesystem, Outer, READS_ALL, READS_DENIED, Supported,
+    Translation, TranslationRequest,
 };
 
 /// The one native key that an option of the role can set.
@@ -40,6 +41,7 @@ fn judge(request: &TranslationRequest<'_>, written: Option<Mode>) -> Supported {
         outer: request.outer,
         dirs: request.dirs,
         version: request.version,
+        denied_reads: request.denied_reads,
     });
     let overridden = settings.mode != settings.cell.mode;
     let (mut granted, approval) = if overridden {
@@ -76,7 +78,7 @@ fn judge(request: &TranslationRequest<'_>, written: Option<Mode>) -> Supported {
     if let Some(path) = &settings.unfit {
         refusals.push(format!(
             "`{}` holds a character that is a pattern in the rules of the program (`*`, `?`, `[`, \
-             `]`, `\\` or a control character): rename the directory",
+             `]`, `\\`, a control character or a space at the end): rename it",
             path.as_str().escape_debug()
         ));
     }
@@ -196,6 +198,9 @@ fn notes(request: &TranslationRequest<'_>, settings: &Settings) -> Vec<String> {
     if settings.cell.sandbox.is_some() {
         note("in its own sandbox a command reaches no network and no Unix socket");
     }
+    if !request.outer.is_on() {
+        note(if settings.cell.closed { READS_DENIED } else { READS_ALL });
+    }
     if request.outer == Outer::On && commands {
         note("commands may write the role's own harness home");
     }
@@ -210,11 +215,13 @@ fn notes(request: &TranslationRequest<'_>, settings: &Settings) -> Vec<String> {
 
 fn native(settings: &Settings, request: &TranslationRequest<'_>) -> BTreeMap<String, String> {
     let list = |items: &[String]| serde_json::Value::from(items).to_string();
+    let reads: Vec<String> = settings.denied_reads.iter().map(ToString::to_string).collect();
     BTreeMap::from([
         (MODE_KEY.to_owned(), settings.mode.as_str().to_owned()),
         ("permissions.additionalDirectories".to_owned(), list(&settings.dirs)),
         ("permissions.allow".to_owned(), list(&settings.allow)),
         ("permissions.deny".to_owned(), list(&settings.deny)),
+        (DENIED_READS_KEY.to_owned(), list(&reads)),
         ("sandbox".to_owned(), settings.sandbox(request.dirs).to_string()),
     ])
 }

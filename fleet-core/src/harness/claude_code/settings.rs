@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::table::{Cell, Mode, Row, Rule, Sandbox, table};
 use crate::harness::LaunchDirs;
-use crate::permissions::{Approval, Filesystem, Outer, Permissions};
+use crate::permissions::{Approval, DeniedRead, Filesystem, Outer, Permissions};
 
 /// Tools that find and write to other sessions of the account: the fleet's own messaging is the only
 /// channel between its agents.
@@ -20,6 +20,7 @@ pub(super) struct Inputs<'a> {
     pub(super) outer: Outer,
     pub(super) dirs: &'a LaunchDirs,
     pub(super) version: Option<&'a str>,
+    pub(super) denied_reads: &'a [DeniedRead],
 }
 
 /// Native settings, and what had to be left out of the cell to make them.
@@ -38,6 +39,8 @@ pub(super) struct Settings {
     pub(super) deny_rules: Vec<Rule>,
     pub(super) allow: Vec<String>,
     pub(super) deny: Vec<String>,
+    /// Paths that the tools must not read.
+    pub(super) denied_reads: Vec<Utf8PathBuf>,
     pub(super) dirs: Vec<String>,
     /// Whether the program's own sandbox is wanted and cannot be used.
     pub(super) unsandboxed: bool,
@@ -94,6 +97,16 @@ impl Settings {
         let allow = named(&allow_rules, false);
         let mut deny = named(&deny_rules, true);
         deny.splice(0..0, PEERS.iter().map(|tool| (*tool).to_owned()));
+        let closed = cell.closed && !outer.is_on();
+        let denied_reads: Vec<Utf8PathBuf> = inputs
+            .denied_reads
+            .iter()
+            .filter(|_| closed)
+            .map(|it| it.path.as_path().to_owned())
+            .collect();
+        // A rule reads the end of a line like a list of patterns does.
+        let strange = |it: &&Utf8PathBuf| !fits(it) || it.as_str().ends_with(char::is_whitespace);
+        unfit = unfit.or_else(|| denied_reads.iter().find(strange).cloned());
         let extra = cell.state_dir.then(|| spelled(dirs, &dirs.state)).into_iter().flatten();
         Self {
             row,
@@ -105,11 +118,18 @@ impl Settings {
             deny_rules,
             allow,
             deny,
+            denied_reads,
             unsandboxed,
             cwd_is_state,
             state_is_closed,
             unfit,
         }
+    }
+
+    /// All deny rules. Those about reading bind commands too: its sandbox hides what they name.
+    pub(super) fn all_deny(&self) -> Vec<String> {
+        let reads = self.denied_reads.iter().map(|path| format!("Read(/{path})"));
+        self.deny.iter().cloned().chain(reads).collect()
     }
 
     /// The `sandbox` block. Off is said as well: the operator's own settings may switch it on.
@@ -143,6 +163,7 @@ const NOTHING: Cell = Cell {
     allow: &[],
     deny: &[],
     sandbox: None,
+    closed: true,
     measured: false,
 };
 

@@ -80,6 +80,9 @@ pub(super) struct Cell {
     pub(super) allow: &'static [Rule],
     pub(super) deny: &'static [Rule],
     pub(super) sandbox: Option<Sandbox>,
+    /// Whether what no role may see is denied to its tools where no boundary hides it. Deny rules bind
+    /// its file tools in every mode, and its own sandbox; without one a command asks, or is not bound.
+    pub(super) closed: bool,
     /// Whether this combination was measured in a console, not only its parts. The cells inside were
     /// measured under bubblewrap with namespaces of users and processes, as a plain user and as root.
     pub(super) measured: bool,
@@ -147,6 +150,7 @@ const ASK: Cell = Cell {
     allow: &[Rule::ReadHandout, Rule::Ours],
     deny: &[],
     sandbox: None,
+    closed: true,
     measured: true,
 };
 const ASK_READ_ONLY: Cell =
@@ -157,6 +161,7 @@ const AUTO: Cell = Cell {
     allow: &[Rule::Read, Rule::EditState, Rule::Ours],
     deny: &[],
     sandbox: OPEN,
+    closed: true,
     measured: true,
 };
 const AUTO_READ_ONLY: Cell = Cell {
@@ -169,6 +174,7 @@ const AUTO_READ_ONLY: Cell = Cell {
 const AUTO_UNRESTRICTED: Cell = Cell {
     allow: &[Rule::Read, Rule::Edit, Rule::Write, Rule::Bash, Rule::Ours],
     sandbox: None,
+    closed: false,
     ..AUTO
 };
 const ALLOW: Cell = Cell {
@@ -177,12 +183,13 @@ const ALLOW: Cell = Cell {
     allow: &[Rule::Read, Rule::EditWorkspace, Rule::EditState, Rule::Bash, Rule::Ours],
     deny: &[],
     sandbox: OPEN,
+    closed: true,
     measured: true,
 };
 const ALLOW_READ_ONLY: Cell =
     Cell { allow: &[Rule::Read, Rule::EditState, Rule::Bash, Rule::Ours], sandbox: BOUND, ..ALLOW };
 const ALLOW_UNRESTRICTED: Cell =
-    Cell { mode: Mode::Bypass, allow: &[Rule::Ours], sandbox: None, ..ALLOW };
+    Cell { mode: Mode::Bypass, allow: &[Rule::Ours], sandbox: None, closed: false, ..ALLOW };
 
 const ROWS_2_1_332: [Row; 9] = [
     Row {

@@ -24,7 +24,7 @@ pub(super) fn launch(context: &LaunchContext<'_>) -> HarnessLaunch {
     let options = CodexOptions::parse(role.harness_options.expose()).unwrap_or_default();
     let (table, qualified) = Table::of(context.version);
     let row = table.row(role.permissions);
-    let posture = Posture::effective(&row, &options, context.outer, dirs);
+    let posture = Posture::effective(&row, &options, context.outer, dirs, context.denied_reads);
     let Generated { text, mut notes } = generate(&Sources {
         operator: context.operator_files.get(OPERATOR_CONFIG).map(String::as_str),
         options: &options,

@@ -6,7 +6,8 @@ use super::options::{CodexOptions, ConfigEntry};
 use super::posture::{Approvals, Bound, Posture, SandboxMode};
 use super::table::{Row, Table};
 use crate::permissions::{
-    Approval, Capability, Filesystem, Outer, Supported, TranslationRequest, Unattended,
+    Approval, Capability, Filesystem, Outer, READS_ALL, READS_DENIED, Supported,
+    TranslationRequest, Unattended,
 };
 
 /// Without the native overrides.
@@ -14,7 +15,8 @@ pub(super) fn translate(request: &TranslationRequest<'_>) -> Supported {
     let options = CodexOptions::parse(request.options).unwrap_or_default();
     let (table, qualified) = Table::of(request.version);
     let row = table.row(request.permissions);
-    let posture = Posture::translated(&row, &options, request.outer, request.dirs);
+    let posture =
+        Posture::translated(&row, &options, request.outer, request.dirs, request.denied_reads);
     of_row(request, &options, &row, &posture, qualified)
 }
 
@@ -23,8 +25,10 @@ pub(super) fn effective(request: &TranslationRequest<'_>) -> Supported {
     let options = CodexOptions::parse(request.options).unwrap_or_default();
     let (table, qualified) = Table::of(request.version);
     let row = table.row(request.permissions);
-    let asked = Posture::translated(&row, &options, request.outer, request.dirs);
-    let posture = Posture::effective(&row, &options, request.outer, request.dirs);
+    let asked =
+        Posture::translated(&row, &options, request.outer, request.dirs, request.denied_reads);
+    let posture =
+        Posture::effective(&row, &options, request.outer, request.dirs, request.denied_reads);
     let mut judged = of_row(request, &options, &row, &posture, qualified);
     if posture.bound != asked.bound {
         judge_bound(request, &posture, &mut judged);
@@ -76,6 +80,10 @@ fn notes(
     if posture.needs_own_sandbox() {
         note("inside Codex's sandbox `.codex` is read-only, and so are `/tmp` and other places");
         note("inside Codex's sandbox there is no network, local sockets included");
+    }
+    if !request.outer.is_on() {
+        let closed = matches!(posture.bound, Bound::Profile(_));
+        note(if closed { READS_DENIED } else { READS_ALL });
     }
     let (asks, removal) = match posture.approvals {
         Approvals::OnRequest => (true, "Codex asks before commands like `rm -rf`"),

@@ -8,7 +8,8 @@ use toml::{Table, Value};
 use super::options::CodexOptions;
 use super::table::{Reach, Row};
 use crate::harness::LaunchDirs;
-use crate::permissions::{Approval, Outer};
+use crate::path::LexicalPath;
+use crate::permissions::{Approval, DENIED_READS_KEY, DeniedRead, Outer};
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }) => {
@@ -94,11 +95,12 @@ impl Posture {
         options: &CodexOptions,
         outer: Outer,
         dirs: &LaunchDirs,
+        denied: &[DeniedRead],
     ) -> Self {
         let cell = if outer.is_on() { row.on } else { row.off };
         let bound = match cell.reach {
             Reach::Everything => Bound::Mode(SandboxMode::DangerFullAccess),
-            reach => Bound::Profile(profile(reach == Reach::Workspace, options, dirs)),
+            reach => Bound::Profile(profile(reach == Reach::Workspace, options, dirs, denied)),
         };
         Self { bound, approvals: row.approvals }
     }
@@ -109,8 +111,9 @@ impl Posture {
         options: &CodexOptions,
         outer: Outer,
         dirs: &LaunchDirs,
+        denied: &[DeniedRead],
     ) -> Self {
-        let mut posture = Self::translated(row, options, outer, dirs);
+        let mut posture = Self::translated(row, options, outer, dirs, denied);
         if let Some(mode) = options.sandbox {
             posture.bound = Bound::Mode(mode);
         } else if let Some(name) = &options.default_permissions {
@@ -143,30 +146,52 @@ impl Posture {
             Bound::Profile(filesystem) => {
                 native.insert("default_permissions".to_owned(), PROFILE.to_owned());
                 let key = format!("permissions.{PROFILE}.filesystem");
-                native.insert(key, Value::Table(filesystem.clone()).to_string());
+                let is_denied = |value: &Value| value.as_str() == Some(DENY);
+                let (denied, rest): (Table, Table) =
+                    filesystem.clone().into_iter().partition(|(_, value)| is_denied(value));
+                native.insert(key, Value::Table(rest).to_string());
+                let denied: Vec<&String> = denied.keys().collect();
+                native.insert(DENIED_READS_KEY.to_owned(), serde_json::json!(denied).to_string());
             }
         }
         native
     }
 }
 
-/// The `filesystem` table of fleet's profile: all is read, and what is listed is written. Codex keeps
-/// `.codex` read-only by itself.
-fn profile(workspace: bool, options: &CodexOptions, dirs: &LaunchDirs) -> Table {
+/// The word for what is neither read nor written.
+const DENY: &str = "deny";
+
+/// The `filesystem` table of fleet's profile: all but what is denied is read, and what is listed is
+/// written. Codex keeps `.codex` read-only by itself.
+fn profile(
+    workspace: bool,
+    options: &CodexOptions,
+    dirs: &LaunchDirs,
+    denied: &[DeniedRead],
+) -> Table {
     let write = || Value::from("write");
-    let mut table = Table::from_iter([(":root".to_owned(), Value::from("read"))]);
-    for state in [&dirs.state, dirs.real(&dirs.state)] {
-        table.insert(state.to_string(), write());
+    let mut written: Vec<String> =
+        [&dirs.state, dirs.real(&dirs.state)].into_iter().map(ToString::to_string).collect();
+    if workspace {
+        written.extend(dirs.git.iter().map(ToString::to_string));
     }
+    written.extend(options.add_dirs.iter().map(ToString::to_string));
+    let mut table = Table::from_iter([(":root".to_owned(), Value::from("read"))]);
+    table.extend(written.iter().map(|path| (path.clone(), write())));
     if workspace {
         let roots = [".", ".git"].map(|name| (name.to_owned(), write()));
         table.insert(":workspace_roots".to_owned(), Value::Table(Table::from_iter(roots)));
-        for git in &dirs.git {
-            table.insert(git.to_string(), write());
-        }
+        written.extend([&dirs.cwd, dirs.real(&dirs.cwd)].map(ToString::to_string));
     }
-    for directory in &options.add_dirs {
-        table.insert(directory.to_string(), write());
+    let written: Vec<LexicalPath> =
+        written.iter().filter_map(|path| LexicalPath::absolute(path).ok()).collect();
+    for DeniedRead { path, exists } in denied {
+        // Where its sandbox lets be written, Codex covers some names itself, and every command fails
+        // where one of those is named here and is not there.
+        let covered = *exists || !written.iter().any(|dir| path.is_within(dir));
+        if covered && !table.contains_key(path.as_str()) {
+            table.insert(path.to_string(), Value::from(DENY));
+        }
     }
     table
 }

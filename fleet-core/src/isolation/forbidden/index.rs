@@ -240,10 +240,10 @@ impl<'a> Search<'a> {
 
     fn pattern(&self, slot: &Slot, place: &'a str, whole: bool) -> Option<Hit<'a>> {
         let name = place.rsplit('/').next().unwrap_or_default();
-        let found = slot.patterns.iter().find(|pattern| {
-            let bare = name.strip_prefix(pattern.prefix);
-            bare.is_some_and(|rest| rest.ends_with(pattern.suffix)) && self.applies(pattern.tier)
-        })?;
+        let found = slot
+            .patterns
+            .iter()
+            .find(|pattern| pattern.fits(name) && self.applies(pattern.tier))?;
         let exposure = if whole { Exposure::Is } else { Exposure::Inside };
         Some(Hit { exposure, found: Found::Pattern(found, place) })
     }
