@@ -359,6 +359,21 @@ fn a_start_dialog_of_codex_is_named_and_left_alone() {
     down(&fleet);
 }
 
+/// And a project that brings servers makes Claude Code ask about them, where a role lets it look.
+#[test]
+fn a_start_dialog_of_claude_is_named_and_left_alone() {
+    needs_built!(Agent::Claude);
+    let mut role = AgentRole::new("A", Agent::Claude, false, json!([say("done")]));
+    "    harness_options: { mcp_servers_only: false }\n".clone_into(&mut role.more);
+    let fleet = AgentFleet::new(&[role]);
+    let server = json!({ "command": "touch", "args": ["ran-by-a-server"] });
+    let servers = json!({ "mcpServers": { "found": server } });
+    fleet.env.write("work/.mcp.json", &servers.to_string());
+    start_dialog(&fleet, "project-mcp", "New MCP server found");
+    assert!(!fleet.env.path("work/ran-by-a-server").exists());
+    down(&fleet);
+}
+
 /// The same for a program that is started as a `command`: nobody accepted its questions beforehand.
 #[test]
 fn a_start_dialog_of_a_command_is_left_alone() {
