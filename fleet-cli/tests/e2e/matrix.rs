@@ -7,15 +7,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::OpenOptions;
+use std::fs::{OpenOptions, Permissions};
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::support::agents::{Agent, AgentFleet, AgentRole, needs_agent, say};
-use crate::support::needs;
+use crate::support::{Provider, needs};
 
 /// The probes, in the order of the table's columns.
 const PROBES: &[&str] = &[
@@ -26,7 +27,13 @@ const PROBES: &[&str] = &[
     "command cwd",
     "command state",
     "command elsewhere",
+    "mcp",
 ];
+
+/// What the fleet's own messaging will be called. Until it is built a server of the tests bears the name.
+const OURS: &str = "ours";
+/// Where that server writes, on the host.
+const MAIL: &str = ".ours-fleet/agents/A/mail";
 
 /// What is tried, and the file that is there afterwards if it worked.
 fn attempt(probe: &str) -> (Value, Option<&'static str>) {
@@ -45,8 +52,25 @@ fn attempt(probe: &str) -> (Value, Option<&'static str>) {
             (command("HOME/.ours-fleet/agents/A/run"), Some(".ours-fleet/agents/A/run"))
         }
         "command elsewhere" => (command("HOME/elsewhere/run"), Some("elsewhere/run")),
+        "mcp" => {
+            let call = json!({ "server": OURS, "tool": "note", "args": { "text": "mail" } });
+            (json!({ "mcp": call }), Some(MAIL))
+        }
         other => panic!("no probe {other}"),
     }
+}
+
+/// The capabilities that a probe can show, in their order, and the probes that must succeed unasked.
+const WORKS: &[(&str, &[&str])] = &[
+    ("read-state", &["read state"]),
+    ("write-state", &["write state"]),
+    ("messaging", &["mcp"]),
+    ("workspace-edit", &["write cwd", "command cwd"]),
+    ("status-commands", &["command state"]),
+];
+
+fn works(seen: &Seen, probes: &[&str]) -> bool {
+    probes.iter().all(|probe| seen[probe] == "ok")
 }
 
 /// What tools say when they did it.
@@ -111,9 +135,45 @@ impl Cell {
         role.approval = self.approval;
         role.filesystem = self.filesystem;
         role.unattended = "wait";
+        if self.agent == Agent::Claude {
+            // Only so does the program look at servers that fleet does not name.
+            "    harness_options: { mcp_servers_only: false }\n".clone_into(&mut role.more);
+        }
         let fleet = AgentFleet::new(&[role]);
         std::fs::create_dir(fleet.env.path("elsewhere")).expect("a directory");
+        self.add_server(&fleet);
         fleet
+    }
+
+    /// Gives the role the server that stands in for the fleet's own, in the way that the fleet will:
+    /// under its name, and for Codex with its tools approved. Fleet itself lets no operator name a server
+    /// so; the files of the program that are not fleet's can.
+    fn add_server(self, fleet: &AgentFleet) {
+        // In the working directory, which the isolation shows.
+        let program = fleet.env.path("work/mail-server");
+        std::fs::copy(Provider::program(), &program).expect("a copy");
+        let (program, mail) = (program.display().to_string(), fleet.env.path(MAIL));
+        let args = json!(["mcp", mail]);
+        match self.agent {
+            Agent::Claude => {
+                let server = json!({ "type": "stdio", "command": program, "args": args });
+                let home = ".ours-fleet/harness/A/claude-code/.claude.json";
+                let file =
+                    fleet.env.write(home, &json!({ "mcpServers": { OURS: server } }).to_string());
+                for private in file.ancestors().take_while(|it| *it != fleet.env.home()) {
+                    let mode = if private.is_dir() { 0o700 } else { 0o600 };
+                    std::fs::set_permissions(private, Permissions::from_mode(mode))
+                        .expect("a mode");
+                }
+            }
+            Agent::Codex => {
+                let config = format!(
+                    "[mcp_servers.{OURS}]\ncommand = {program:?}\nargs = {args}\n\
+                     default_tools_approval_mode = \"approve\"\n"
+                );
+                fleet.env.write("work/.codex/config.toml", &config);
+            }
+        }
     }
 
     /// What `config` claims, and what then happens.
@@ -144,6 +204,11 @@ impl Cell {
         for probe in PROBES {
             write!(row, " {} |", seen[probe]).expect("text");
         }
+        let lacks: Vec<&str> =
+            WORKS.iter().filter(|it| !works(seen, it.1)).map(|it| it.0).collect();
+        let floor =
+            if lacks.is_empty() { "all".to_owned() } else { format!("no {}", lacks.join(", ")) };
+        write!(row, " {floor} |").expect("text");
         row.push_str(if claimed["exact"] == true { " exact |" } else { " not exact |" });
         row
     }
@@ -179,16 +244,20 @@ impl Cell {
     fn contradictions(self, claimed: &Value, seen: &Seen) -> Vec<String> {
         let list = claimed["capabilities"].as_array().cloned().unwrap_or_default();
         let mut wrong = Vec::new();
-        for (capability, probes) in [
-            ("read-state", &["read state"][..]),
-            ("write-state", &["write state"]),
-            ("workspace-edit", &["write cwd", "command cwd"]),
-            ("status-commands", &["command state"]),
-        ] {
+        for (capability, probes) in WORKS {
             let granted = list.iter().any(|it| it == capability);
-            if granted != probes.iter().all(|probe| seen[probe] == "ok") {
+            if granted != works(seen, probes) {
                 wrong.push(format!("{capability}: claimed {granted}"));
             }
+        }
+        // Messaging is no part of the floor while it is not built.
+        let missing: Vec<&str> = WORKS
+            .iter()
+            .filter(|it| it.0 != "messaging" && !works(seen, it.1))
+            .map(|it| it.0)
+            .collect();
+        if claimed["floor"]["missing"] != json!(missing) {
+            wrong.push(format!("floor: claimed {}, seen {missing:?}", claimed["floor"]["missing"]));
         }
         let deviations = self.deviations(seen);
         if (claimed["exact"] == true) != deviations.is_empty() {
