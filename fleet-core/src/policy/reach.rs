@@ -43,6 +43,7 @@ impl Reach {
             options,
             outer: Outer::Off,
             dirs,
+            denied_reads: &[],
             version: None,
             root: false,
             operator_files: &files,

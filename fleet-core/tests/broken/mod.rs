@@ -2,8 +2,8 @@
 
 mod briefing;
 mod config;
-mod environment;
 mod denied_reads;
+mod environment;
 mod isolation;
 mod order;
 mod permissions_claude;

@@ -310,3 +310,23 @@ fn a_role_that_may_start_without_its_sandbox_is_said_to() {
     assert!(warns(&judged(scene(), &text("warn")).at("/srv/other")));
     assert!(!warns(&judged(scene(), &text("strict")).at("/srv/other")));
 }
+
+/// Without a boundary the settings of the program itself keep its tools from keys.
+#[rstest]
+#[case::claude("claude-code", "commands, reading", NativeVerdict::Refused)]
+#[case::codex("codex", "commands and patches, reading", NativeVerdict::Refused)]
+fn keys_are_denied_to_the_tools_of_an_un_isolated_role(
+    #[case] harness: &str,
+    #[case] action: &str,
+    #[case] verdict: NativeVerdict,
+) {
+    let role = model(harness, "    permissions: { approval: allow }\n");
+    let on = |at: &str| {
+        let answer = role.at(at);
+        assert_eq!(answer.verdict, Verdict::Account, "{answer:?}");
+        let native = answer.native.into_iter().find(|it| it.action == action);
+        native.expect("an answer of the program").verdict
+    };
+    assert_eq!(on("/home/u/.ssh/id_ed25519"), verdict);
+    assert_eq!(on("/srv/other"), NativeVerdict::Silent, "the probe proves nothing");
+}

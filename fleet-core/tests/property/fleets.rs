@@ -155,7 +155,7 @@ pub(crate) fn base_file() -> impl Strategy<Value = Value> {
         json!({
             "defaults": defaults,
             "roles": roles,
-            "policy": {"forbid_paths": ["/k"], "require": {"isolation": "L1"}},
+            "policy": {"forbid_paths": ["/k"], "require": {"approval": "allow"}},
             "messaging": {"backend": "embedded"},
             "loops": {"l": {"roles": ["R0"], "interval": "1h", "prompt": "x"}},
             "watchdogs": {"w": {"coordinator": "c"}},

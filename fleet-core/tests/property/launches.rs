@@ -115,6 +115,7 @@ fn command_launch(
     CommandHarness::default().launch(&LaunchContext {
         role: &role,
         dirs: &dirs,
+        denied_reads: &[],
         mode,
         session: None,
         outer: Outer::Off,

@@ -2,9 +2,9 @@
 
 pub(crate) mod briefing;
 pub(crate) mod config;
+pub(crate) mod denied_reads;
 pub(crate) mod environment;
 mod explain;
-pub(crate) mod denied_reads;
 pub(crate) mod fleets;
 pub(crate) mod forbidden;
 mod generators;

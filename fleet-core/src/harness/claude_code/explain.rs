@@ -9,7 +9,7 @@ use super::mcp;
 use super::table::Mode;
 use crate::harness::LaunchDirs;
 use crate::path::LexicalPath;
-use crate::permissions::Supported;
+use crate::permissions::{DENIED_READS_KEY, Supported};
 use crate::policy::explain::{NativeAnswer, NativeQuestion, NativeRequest, NativeVerdict};
 
 /// Tools that read files, and those that write them.
@@ -90,10 +90,13 @@ impl<'a> Settings<'a> {
             items.filter_map(|it| it.as_str().map(ToOwned::to_owned)).collect()
         };
         let rules = |key| texts(&json(key)).iter().map(|text| Rule::parse(text)).collect();
+        let mut deny: Vec<Rule> = rules("permissions.deny");
+        let denied = texts(&json(DENIED_READS_KEY));
+        deny.extend(denied.iter().map(|path| Rule::parse(&format!("Read(/{path})"))));
         Self {
             mode: native.get("permission_mode").and_then(|word| Mode::from_word(word)),
             allow: rules("permissions.allow"),
-            deny: rules("permissions.deny"),
+            deny,
             more_dirs: texts(&json("permissions.additionalDirectories")),
             sandbox: json("sandbox"),
             dirs,

@@ -8,6 +8,7 @@ use toml::{Table, Value};
 use super::posture::{Approvals, NO_BOUND, PROFILE, SandboxMode};
 use crate::harness::LaunchDirs;
 use crate::path::LexicalPath;
+use crate::permissions::DENIED_READS_KEY;
 use crate::policy::explain::{NativeAnswer, NativeQuestion, NativeRequest, NativeVerdict};
 
 /// Tools that run commands, and the one that writes files.
@@ -54,7 +55,13 @@ impl<'a> Settings<'a> {
                 let text = native.get(&format!("permissions.{PROFILE}.filesystem"));
                 let table = text.and_then(|text| toml::from_str(&format!("it = {text}")).ok());
                 match table.and_then(|mut table: Table| table.remove("it")) {
-                    Some(Value::Table(table)) => Bound::Profile(table),
+                    Some(Value::Table(mut table)) => {
+                        let denied = native.get(DENIED_READS_KEY);
+                        let denied = denied.and_then(|text| serde_json::from_str(text).ok());
+                        let denied: Vec<String> = denied.unwrap_or_default();
+                        table.extend(denied.into_iter().map(|path| (path, Value::from("deny"))));
+                        Bound::Profile(table)
+                    }
                     _ => Bound::Named(name.clone()),
                 }
             }

@@ -62,6 +62,7 @@ pub fn effective_approval(role: &Role, harness: Option<&dyn Harness>) -> Effecti
             options,
             outer,
             dirs: &dirs,
+            denied_reads: &[],
             version: None,
             root: false,
             operator_files: &BTreeMap::new(),
