@@ -61,7 +61,7 @@ impl Fleet {
             "harness": "codex",
             "harness_options": {"config": {
                 "model_providers.p.experimental_bearer_token": secret,
-                "model_providers.p.env_http_headers": {"X": secret},
+                "model_providers.p.http_headers.X": secret,
             }},
         });
         json!({"defaults": defaults, "roles": {"Claude": claude, "Codex": codex, "Command": command}})

@@ -259,8 +259,8 @@ pub fn scene() -> impl Strategy<Value = Scene> {
         let listed = |path: LexicalPath| FsPath { written: path.to_string(), path };
         let (mut reads, mut writes) = (reads, writes);
         if let (Some((index, below, write)), false) = (through, changes.is_empty()) {
-            let changed = path(index.get(&changes).place());
-            let wish = below.and_then(|below| changed.child(below).ok()).unwrap_or(changed);
+            let place = path(index.get(&changes).place());
+            let wish = below.and_then(|below| place.child(below).ok()).unwrap_or(place);
             if write { &mut writes } else { &mut reads }.push(wish);
         }
         // One mount around or inside another, which paths by chance seldom are.
