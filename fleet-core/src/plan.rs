@@ -134,18 +134,7 @@ fn aliases<'a>(
 pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment {
     let AssessRequest { fleet, role, harness, world, .. } = *request;
     let trees = world.layout.role(&role.name);
-    let cwd = working_directory(role, &trees);
-    let dirs = LaunchDirs {
-        state: trees.state.clone(),
-        git: LexicalPath::absolute(cwd.as_str())
-            .map(|cwd| worktree_repository(&cwd, probe))
-            .unwrap_or_default(),
-        aliases: aliases([&trees.state, &trees.handout, &cwd], probe),
-        cwd,
-        harness_home: request.harness_home.to_owned(),
-        handout: trees.handout.clone(),
-        briefing: trees.briefing(),
-    };
+    let dirs = launch_dirs(request, &trees, probe);
     let hook = shipped_hook(request, &trees);
     let denied = denied(request, &trees, &dirs, probe);
     let launch = harness.launch(&LaunchContext {
@@ -240,6 +229,26 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         floor: floor(&effective, role.permissions.unattended),
         effective,
         dirs,
+    }
+}
+
+/// The directories of a launch.
+fn launch_dirs(
+    request: &AssessRequest<'_>,
+    trees: &RoleTrees,
+    probe: &dyn PathProbe,
+) -> LaunchDirs {
+    let cwd = working_directory(request.role, trees);
+    LaunchDirs {
+        state: trees.state.clone(),
+        git: LexicalPath::absolute(cwd.as_str())
+            .map(|cwd| worktree_repository(&cwd, probe))
+            .unwrap_or_default(),
+        aliases: aliases([&trees.state, &trees.handout, &cwd], probe),
+        cwd,
+        harness_home: request.harness_home.to_owned(),
+        handout: trees.handout.clone(),
+        briefing: trees.briefing(),
     }
 }
 

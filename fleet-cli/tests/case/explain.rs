@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::support::{TestEnvironment, needs, wait_for};
 
@@ -68,8 +68,8 @@ fn fleet(env: &TestEnvironment, isolation: &str) {
 }
 
 /// The part of the host on which the mark of a file would be found.
-fn on_the_host(env: &TestEnvironment, file: &PathBuf) -> PathBuf {
-    if file.starts_with("/run/secrets") { env.path("keys/key") } else { file.clone() }
+fn on_the_host(env: &TestEnvironment, file: &Path) -> PathBuf {
+    if file.starts_with("/run/secrets") { env.path("keys/key") } else { file.to_path_buf() }
 }
 
 /// What `explain` says of each file, what the role saw and what it could change.

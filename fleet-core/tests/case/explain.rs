@@ -1,5 +1,6 @@
 //! `explain`: the cases that are easy to get wrong.
 
+use fleet_core::path::LexicalPath;
 use fleet_core::policy::explain::{DecidedBy, NativeVerdict, Verdict};
 use fleet_core::port::FileKind;
 use fleet_core::test_support::scene::Scene;
@@ -137,7 +138,7 @@ fn sockets_and_links_are_explained() {
     let socket = role.at("/data/sock");
     assert!(socket.facts.iter().any(|fact| fact.contains("Unix socket")), "{socket:?}");
     let link = role.at("/home/u/elsewhere/x");
-    assert_eq!(link.leads_to.as_ref().map(|it| it.as_str()), Some("/data/x"));
+    assert_eq!(link.leads_to.as_ref().map(LexicalPath::as_str), Some("/data/x"));
     assert!(link.facts.iter().any(|fact| fact.contains("does not see")), "{link:?}");
 }
 

@@ -182,11 +182,10 @@ fn explain_names_a_line_of_the_file_for_every_mount() {
             // What is written is named exactly; what is not, by the block that it belongs to.
             let expected = match key.as_str() {
                 "cwd" => "\"cwd\"".to_owned(),
-                "isolation" => "\"isolation\"".to_owned(),
                 "isolation.protect" if judged.text.contains("\"protect\"") => {
                     "\"protect\"".to_owned()
                 }
-                "isolation.protect" => "\"isolation\"".to_owned(),
+                "isolation" | "isolation.protect" => "\"isolation\"".to_owned(),
                 key if key.starts_with("isolation.secrets") => "{".to_owned(),
                 _ => format!("\"{}", mount_text(&judged, &key)),
             };

@@ -49,10 +49,10 @@ fn exposed(scene: &Scene, policy: &IsolationPolicy) -> Option<String> {
             }
             let shown = identities(tree, place);
             let identity = real.and_then(|real| real.object).map(|object| object.identity);
-            let shows = itself.is_some_and(|itself| {
+            let is_itself = itself.is_some_and(|itself| {
                 if aliased { identity == Some(itself) } else { shown.contains(&itself) }
             });
-            if shows && !spared {
+            if is_itself && !spared {
                 return say("shows");
             }
             let within =

@@ -1,6 +1,7 @@
 //! P34, P37, P44, P45 and P46: what becomes of options, values and words on the way to a launch.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use fleet_core::harness::command::{CommandHarness, CommandOptions};
 use fleet_core::harness::prompts::{first_prompt, restart_prompt};
@@ -57,10 +58,12 @@ fn p34_a_conflict_for_each_key_that_differs() {
 fn shown(launch: &HarnessLaunch) -> String {
     let mut text = format!("{:?} {:?}", launch.argv, launch.env);
     for file in &launch.files {
-        text += &format!(" {:?}/{}: ", file.place, file.name);
+        let _ = write!(text, " {:?}/{}: ", file.place, file.name);
         match &file.content {
             FileContent::Whole(whole) => text += whole.expose(),
-            FileContent::Json(edits) => text += &format!("{edits:?}"),
+            FileContent::Json(edits) => {
+                let _ = write!(text, "{edits:?}");
+            }
         }
     }
     text

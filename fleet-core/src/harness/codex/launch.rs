@@ -15,7 +15,7 @@ use crate::harness::{
 use crate::isolation::network::{HostRule, rule_of_url};
 use crate::redact::Redacted;
 
-/// Its servers with a key and with a login of ChatGPT. Known from its documentation, not measured.
+/// Its servers with a key and with a login of `ChatGPT`. Known from its documentation, not measured.
 const PUBLIC: &[&str] =
     &["https://api.openai.com", "https://chatgpt.com", "https://auth.openai.com"];
 

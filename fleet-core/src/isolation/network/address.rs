@@ -40,7 +40,7 @@ pub fn classify(address: IpAddr) -> AddressClass {
 
 /// Network, prefix length, class: IANA's special-purpose registry for IPv4, first match.
 const V4: &[(Ipv4Addr, u32, AddressClass)] = &[
-    (Ipv4Addr::new(0, 0, 0, 0), 8, AddressClass::Reserved),
+    (Ipv4Addr::UNSPECIFIED, 8, AddressClass::Reserved),
     (Ipv4Addr::new(10, 0, 0, 0), 8, AddressClass::Private),
     (Ipv4Addr::new(100, 64, 0, 0), 10, AddressClass::Private),
     (Ipv4Addr::new(127, 0, 0, 0), 8, AddressClass::Loopback),
