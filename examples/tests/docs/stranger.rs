@@ -45,7 +45,7 @@ fn a_stranger_judges_a_fleet_file_in_thirty_lines() {
     std::os::unix::fs::symlink(home.join(".ssh"), root.join("handy")).expect("a link");
     let file = root.join("fleet.yaml");
     let judge = |text: &str| {
-        fs::write(&file, text.replace("@", root.to_str().expect("UTF-8"))).expect("written");
+        fs::write(&file, text.replace('@', root.to_str().expect("UTF-8"))).expect("written");
         let output = Command::new(&program).args([&file, &home]).output().expect("it runs");
         (output.status.success(), String::from_utf8(output.stdout).expect("UTF-8"))
     };
