@@ -19,47 +19,51 @@ fn session(fleet: &AgentFleet, role: &str) -> Value {
     fleet.env.status(role)["status"]["sessionId"].clone()
 }
 
-/// What no agent with a bound may read, isolated or not: a place, and what stands there.
-const PLACES: &[(&str, &str)] = &[
-    (".ssh/NAME", "CANARY-OF-SSH"),
-    (".config/gh/NAME", "CANARY-OF-A-LOGIN"),
-    (".ours-fleet/agents/B/NAME", "CANARY-OF-THE-SIBLING"),
-    (".ours-fleet/harness/B/codex/NAME", "CANARY-OF-ITS-HOME"),
-    (".ours-fleet/handout/B/NAME", "CANARY-OF-ITS-HANDOUT"),
-    (".ours-fleet/control/B/NAME", "CANARY-OF-CONTROL"),
+/// What no agent with a bound may read, isolated or not: a directory, what stands in a file of it, and
+/// whether the tool for reading is tried beside a command.
+const PLACES: &[(&str, &str, bool)] = &[
+    (".ssh", "CANARY-OF-SSH", true),
+    (".config/gh", "CANARY-OF-A-LOGIN", false),
+    (".ours-fleet/agents/B", "CANARY-OF-THE-SIBLING", true),
+    (".ours-fleet/harness/B/codex", "CANARY-OF-ITS-HOME", false),
+    (".ours-fleet/handout/B", "CANARY-OF-ITS-HANDOUT", false),
+    (".ours-fleet/control/B", "CANARY-OF-CONTROL", true),
 ];
+/// The file in each place, and the name by which the step of the tool is found again.
+const FILE: &str = "canary";
 
-/// Each place by a command and by the tool for reading, under a name of its own for each of them.
+/// All places by one command, and some by the tool for reading.
 fn with_looks(script: Value) -> Value {
     let Value::Array(steps) = script else { panic!("a script is a list") };
-    let place = |at: usize, name: &str| format!("HOME/{}", PLACES[at].0.replace("NAME", name));
-    let looks = (0..PLACES.len()).flat_map(|at| {
-        let command = format!("cat {}; echo looked", place(at, &format!("by-command-{at}")));
-        [run(&command), json!({ "read": place(at, &format!("by-tool-{at}")) })]
-    });
-    looks.chain(steps).collect()
+    let files: Vec<String> =
+        PLACES.iter().map(|(place, ..)| format!("HOME/{place}/{FILE}")).collect();
+    let command = run(&format!("cat {}; echo looked", files.join(" ")));
+    let tools = PLACES.iter().filter(|it| it.2);
+    let tools = tools.map(|(place, ..)| json!({ "read": format!("HOME/{place}/{FILE}-2") }));
+    std::iter::once(command).chain(tools).chain(steps).collect()
 }
 
 fn write_canaries(fleet: &AgentFleet) {
-    for (at, (place, canary)) in PLACES.iter().enumerate() {
-        for name in [format!("by-command-{at}"), format!("by-tool-{at}")] {
-            fleet.env.write(&place.replace("NAME", &name), &format!("{canary}\n"));
+    for (place, canary, _) in PLACES {
+        for name in [FILE.to_owned(), format!("{FILE}-2")] {
+            fleet.env.write(&format!("{place}/{name}"), &format!("{canary}\n"));
         }
     }
 }
 
-/// The places that were read, by which way. Each call must have been made, as the provider's log tells.
+/// The canaries that the model was told, and how it came to them. Each call must have been made, as the
+/// provider's log tells.
 #[track_caller]
 fn leaks(fleet: &AgentFleet) -> Vec<String> {
-    let mut leaks = Vec::new();
-    for (at, (_, canary)) in PLACES.iter().enumerate() {
-        for way in ["by-command", "by-tool"] {
-            let told = fleet.told_after(&format!("{way}-{at}"));
-            assert!(!told.is_empty(), "{way}: the tool was never called");
-            assert!(way != "by-command" || told.contains("looked"), "{told}");
-            if told.contains(canary) {
-                leaks.push(format!("{canary} {way}: {told}"));
-            }
+    let told = fleet.told_after("echo looked");
+    assert!(told.contains("looked"), "the command was never run: {told}");
+    let found = PLACES.iter().filter(|it| told.contains(it.1));
+    let mut leaks: Vec<String> = found.map(|it| format!("{} by a command", it.1)).collect();
+    for (place, canary, _) in PLACES.iter().filter(|it| it.2) {
+        let told = fleet.told_after(&format!("{place}/{FILE}-2"));
+        assert!(!told.is_empty(), "{place}: the tool was never called");
+        if told.contains(canary) {
+            leaks.push(format!("{canary} by the tool"));
         }
     }
     leaks
@@ -133,7 +137,8 @@ fn an_agent_without_bounds_and_without_isolation_reads_everything(
     fleet.up();
     fleet.wait_step("all done");
     let leaks = leaks(&fleet);
-    assert_eq!(leaks.len(), PLACES.len() * 2, "{leaks:?}");
+    let tries = PLACES.len() + PLACES.iter().filter(|it| it.2).count();
+    assert_eq!(leaks.len(), tries, "{leaks:?}");
     let config = fleet.env.run(["config", "--json"]).expect(0).json();
     let notes = config["roles"][0]["permissions"]["notes"].to_string();
     assert!(notes.contains("can read all that this account can"), "{notes}");

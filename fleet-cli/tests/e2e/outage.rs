@@ -9,8 +9,10 @@ use serde_json::{Value, json};
 use crate::support::agents::{Agent, AgentFleet, AgentRole, needs_agent, say};
 use crate::support::{Outage, needs, said};
 
-/// How long the provider is away.
-const SECONDS: u64 = 10;
+/// How long the provider is away; `OURS_FLEET_TEST_OUTAGE` has it otherwise, for a run by hand.
+fn seconds() -> u64 {
+    std::env::var("OURS_FLEET_TEST_OUTAGE").map_or(10, |text| text.parse().expect("seconds"))
+}
 /// The programs try again by themselves, fewer times than this in that time; a restart loop, or a
 /// sender of ours that tries again, would ask more often.
 const MOST_REQUESTS: usize = 24;
@@ -53,9 +55,9 @@ fn an_outage_is_told_and_survived(
     let asked = fleet.provider.log().len();
 
     let begun = Instant::now();
-    fleet.provider.set_outage(outage(kind).seconds(SECONDS));
+    fleet.provider.set_outage(outage(kind).seconds(seconds()));
     fleet.env.run(["send", "A", "said in the outage"]).expect(0);
-    let limit = Duration::from_secs(SECONDS);
+    let limit = Duration::from_secs(seconds());
     let mut told = None;
     while begun.elapsed() < limit {
         let status = fleet.env.status("A");
