@@ -3,10 +3,10 @@
 //! A [`LaunchPlan`] holds requests, never open descriptors. The launcher fulfils them, checks every
 //! source again, and refuses when one changed.
 
+use core::net::IpAddr;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::IpAddr;
 
 use camino::Utf8PathBuf;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Where an address leads. Only a public one may be the answer for a listed name; any other must be
 /// listed itself.

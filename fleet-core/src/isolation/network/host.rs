@@ -1,5 +1,5 @@
+use core::net::{IpAddr, Ipv4Addr};
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
 
 /// A DNS name: ASCII labels in lower case, without a trailing dot. Never an address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,5 +1,5 @@
+use core::net::IpAddr;
 use std::fmt;
-use std::net::IpAddr;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
