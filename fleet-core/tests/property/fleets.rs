@@ -157,7 +157,7 @@ pub(crate) fn base_file() -> impl Strategy<Value = Value> {
             "roles": roles,
             "policy": {"forbid_paths": ["/k"], "require": {"approval": "allow"}},
             "messaging": {"backend": "embedded"},
-            "loops": {"l": {"roles": ["R0"], "interval": "1h", "prompt": "x"}},
+            "loops": {"l": {"roles": ["Full"], "interval": "1h", "prompt": "x"}},
             "watchdogs": {"w": {"coordinator": "c"}},
         })
     })
