@@ -137,7 +137,7 @@ pub struct Explain {
     /// The role
     #[arg(value_name = "NAME")]
     pub name: RoleName,
-    /// A path, HOST[:PORT], `env` and a name, or `tool` and a name
+    /// A path, `HOST[:PORT]`, `env` and a name, or `tool` and a name
     #[arg(value_name = "SUBJECT", num_args = 0..=2)]
     pub subject: Vec<String>,
     /// Print one JSON document
