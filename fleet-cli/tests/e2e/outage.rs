@@ -13,9 +13,10 @@ use crate::support::{Outage, needs, said};
 fn seconds() -> u64 {
     std::env::var("OURS_FLEET_TEST_OUTAGE").map_or(10, |text| text.parse().expect("seconds"))
 }
-/// The programs try again by themselves, fewer times than this in that time; a restart loop, or a
-/// sender of ours that tries again, would ask more often.
-const MOST_REQUESTS: usize = 24;
+/// The programs try again by themselves: Claude ten times, Codex up to five streams with five requests
+/// each, as the tests configure it. A restart loop, or a sender of ours that tries again, would ask
+/// more often.
+const MOST_REQUESTS: usize = 25;
 /// How long an agent may take afterwards: the programs wait up to half a minute between two tries.
 const PATIENCE: Duration = Duration::from_secs(45);
 

@@ -175,10 +175,22 @@ impl AgentFleet {
         panic!("{role} is {seen}, never {wanted}:\n{}\n{}", peek.all(), self.env.status(role));
     }
 
-    /// Waits until the model was asked for this step (a text of the script).
+    /// Waits until the model was asked for this step (a text of the script): a whole script may lie before
+    /// it, on a machine that does much else.
     #[track_caller]
     pub(crate) fn wait_step(&self, text: &str) -> Entry {
-        self.provider.wait_for_request(text, |entry| entry.step.to_string().contains(text))
+        let limit = std::time::Instant::now() + std::time::Duration::from_mins(1);
+        while std::time::Instant::now() < limit {
+            let asked = |it: &Entry| !it.side && it.step.to_string().contains(text);
+            if let Some(entry) = self.provider.log().into_iter().find(asked) {
+                return entry;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let steps: Vec<String> =
+            self.provider.log().iter().map(|it| format!("{} {:?}", it.step, it.told)).collect();
+        let screens = self.env.run(["peek", "A"]).all();
+        panic!("the step {text:?} was never asked for, but\n{}\n{screens}", steps.join("\n"));
     }
 
     /// What tools told the model after a step that holds this text.
