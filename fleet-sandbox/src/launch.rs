@@ -12,12 +12,12 @@ mod hygiene;
 mod prepare;
 mod record;
 mod relay;
+mod serve;
 mod status;
 
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use fleet_core::id::Timestamp;
@@ -30,6 +30,7 @@ pub use relay::listen_inside;
 use descriptors::Fulfilled;
 use guard::{Ended, Guard};
 use prepare::Prepared;
+use serve::Served;
 
 /// Marks every descriptor that this process inherited beside the three standard ones, so that no
 /// program that it starts keeps it open.
@@ -147,8 +148,9 @@ async fn attempt(launch: &LaunchFile, prepared: &mut Prepared) -> Ended {
             .map(status::StatusPipe::new)
             .transpose()
             .map_err(Refusal::system("watch the sandbox program"))?;
-        let served = match (&mut status, release) {
-            (Some(status), Some(release)) => serve_network(launch, status, release).await,
+        // Held until after a refusal has killed the sandbox: its end would let the command go.
+        let served = match (&mut status, &release) {
+            (Some(status), Some(release)) => serve::network(launch, status, release).await,
             _ => Ok(Served::default()),
         };
         let mut guard = Guard::new(launch, &child, status, signals);
@@ -169,47 +171,6 @@ async fn attempt(launch: &LaunchFile, prepared: &mut Prepared) -> Ended {
             ended
         }
     }
-}
-
-/// What is known of a sandbox before its command starts.
-#[derive(Default)]
-struct Served {
-    network: Option<relay::Network>,
-    reports: Vec<status::Report>,
-}
-
-/// For the sandbox program to say which process is its first.
-const APPEARANCE: Duration = Duration::from_secs(10);
-
-/// Serves the network of a sandbox whose command waits for it, then lets the command start. A sandbox
-/// that ends before is no error here: the guard tells why.
-async fn serve_network(
-    launch: &LaunchFile,
-    status: &mut status::StatusPipe,
-    release: OwnedFd,
-) -> Result<Served, Refusal> {
-    let Some(plan) = &launch.plan.network else {
-        return Err(Refusal::Plan {
-            why: "it waits for a network that it does not have".to_owned(),
-        });
-    };
-    let mut reports = Vec::new();
-    let init = tokio::time::timeout(APPEARANCE, async {
-        while status.is_open() {
-            reports.extend(status.next().await);
-            if let Some(init) = reports.iter().find_map(|report| report.child_pid) {
-                return Some(init);
-            }
-        }
-        None
-    });
-    let Some(init) = init.await.unwrap_or_default() else {
-        return Ok(Served { network: None, reports });
-    };
-    let network = relay::Network::open(plan, launch, init)?;
-    rustix::io::write(&release, b"g")
-        .map_err(|errno| Refusal::system("let the command start")(errno.into()))?;
-    Ok(Served { network: Some(network), reports })
 }
 
 /// `LD_PRELOAD` and its kin would load code into the sandbox program, outside of the sandbox.

@@ -34,6 +34,7 @@ mod golden {
 mod integration {
     mod launcher;
     mod listing;
+    mod relay;
     mod stop;
 }
 mod property {

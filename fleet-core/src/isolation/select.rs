@@ -39,8 +39,8 @@ pub fn candidates(block: &IsolationBlock) -> Vec<BackendName> {
 /// # Security
 /// Refuses unless the operator *wrote* `on_unavailable: warn`, or left it out on a role that has
 /// nothing to lose: no secrets, no extra writable path, no promise about the network, no blanket
-/// approval. A network mode that a backend cannot enforce is always a refusal, never an open network,
-/// and so are modes that no backend of this build enforces.
+/// approval. What a backend cannot enforce is always a refusal, and a list of hosts (`broker`,
+/// `allowlist`) is never replaced by an open network, even where `warn` is written.
 pub fn fallback(
     block: &IsolationBlock,
     permissions: Permissions,

@@ -1,0 +1,57 @@
+//! Between the start of a sandbox and that of its command: its network is served.
+
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use fleet_core::launch::LaunchFile;
+use tokio::time::timeout;
+
+use super::Refusal;
+use super::relay::Network;
+use super::status::{Report, StatusPipe};
+
+/// For the sandbox program to say which process is its first.
+const APPEARANCE: Duration = Duration::from_secs(10);
+
+/// What is known of a sandbox before its command starts.
+#[derive(Default)]
+pub(super) struct Served {
+    pub(super) network: Option<Network>,
+    pub(super) reports: Vec<Report>,
+}
+
+/// Serves the network of a sandbox whose command waits for it, then lets the command start. A sandbox
+/// that ends before is no error here: the guard tells why.
+///
+/// # Errors
+/// The network cannot be served. The command still waits, until `release` is closed.
+pub(super) async fn network(
+    launch: &LaunchFile,
+    status: &mut StatusPipe,
+    release: &OwnedFd,
+) -> Result<Served, Refusal> {
+    let Some(plan) = &launch.plan.network else {
+        return Err(Refusal::Plan {
+            why: "it waits for a network that it does not have".to_owned(),
+        });
+    };
+    let mut reports = Vec::new();
+    let init = timeout(APPEARANCE, async {
+        while status.is_open() {
+            reports.extend(status.next().await);
+            if let Some(init) = reports.iter().find_map(|report| report.child_pid) {
+                return Some(init);
+            }
+        }
+        None
+    });
+    let init = init.await.map_err(|_| Refusal::System {
+        action: "serve the sandbox's network",
+        detail: "the sandbox program does not say which process is its first".to_owned(),
+    })?;
+    let Some(init) = init else { return Ok(Served { network: None, reports }) };
+    let network = Network::open(plan, launch, init)?;
+    rustix::io::write(release, b"g")
+        .map_err(|errno| Refusal::system("let the command start")(errno.into()))?;
+    Ok(Served { network: Some(network), reports })
+}
