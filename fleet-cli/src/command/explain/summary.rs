@@ -3,7 +3,7 @@
 use fleet_core::isolation::{EnforcementLevel, Mount, MountOrigin};
 use fleet_core::permissions::Translation;
 use fleet_core::plan::unavailable_line;
-use fleet_core::policy::explain::{ExplainRequest, Explanation, Source, Subject, explain};
+use fleet_core::policy::explain::{ExplainRequest, Explanation, Subject, explain};
 use fleet_core::redact::MARKER;
 use serde_json::{Value, json};
 
@@ -139,28 +139,11 @@ fn variables(out: &Printer, request: &ExplainRequest<'_>) {
     rows.print(out, "  ");
 }
 
-/// The neutral words, each with its line.
-fn sources(request: &ExplainRequest<'_>) -> Vec<Source> {
-    let words = request.role.permissions;
-    [
-        ("permissions.approval", words.approval.as_str()),
-        ("permissions.filesystem", words.filesystem.as_str()),
-        ("permissions.unattended", words.unattended.as_str()),
-    ]
-    .into_iter()
-    .map(|(key, value)| Source {
-        key: key.to_owned(),
-        value: value.to_owned(),
-        place: request.written(key).map(|(_, place)| place),
-    })
-    .collect()
-}
-
 fn permissions(out: &Printer, request: &ExplainRequest<'_>, resolved: &ResolvedRole<'_>) {
     out.line("");
     out.line("permissions");
     let mut rows = Table::plain();
-    for source in sources(request) {
+    for source in request.neutral_words() {
         let at = source.place.as_ref().map_or("default".to_owned(), ToString::to_string);
         rows.row([source.key, source.value, at]);
     }
@@ -250,7 +233,7 @@ fn value(
             })).collect::<Vec<_>>(),
         })),
         "variables": variables,
-        "permissions": { "sources": sources(request), "native": native, "floor": resolved.floor },
+        "permissions": { "sources": request.neutral_words(), "native": native, "floor": resolved.floor },
         "notEnforced": not_enforced(resolved),
     })
 }

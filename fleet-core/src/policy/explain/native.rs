@@ -100,24 +100,31 @@ pub(super) fn ask(request: &ExplainRequest<'_>, question: NativeQuestion<'_>) ->
     })
 }
 
+impl ExplainRequest<'_> {
+    /// The neutral words of the role, each with its line.
+    pub fn neutral_words(&self) -> Vec<Source> {
+        let words = self.role.permissions;
+        let source = |(key, value): (&str, &str)| Source {
+            key: key.to_owned(),
+            value: value.to_owned(),
+            place: self.written(key).map(|(_, place)| place),
+        };
+        [
+            ("permissions.approval", words.approval.as_str()),
+            ("permissions.filesystem", words.filesystem.as_str()),
+            ("permissions.unattended", words.unattended.as_str()),
+        ]
+        .map(source)
+        .into()
+    }
+}
+
 /// The keys that the native settings come from: the neutral words, and options in their place.
 pub(super) fn sources(request: &ExplainRequest<'_>) -> Vec<Source> {
     if !matches!(request.assessment.effective, Translation::Supported(_)) {
         return Vec::new();
     }
-    let words = request.role.permissions;
-    let mut sources: Vec<Source> = [
-        ("permissions.approval", words.approval.as_str()),
-        ("permissions.filesystem", words.filesystem.as_str()),
-        ("permissions.unattended", words.unattended.as_str()),
-    ]
-    .into_iter()
-    .map(|(key, value)| Source {
-        key: key.to_owned(),
-        value: value.to_owned(),
-        place: request.written(key).map(|(_, place)| place),
-    })
-    .collect();
+    let mut sources = request.neutral_words();
     for (key, value) in request.harness.native_overrides(request.role.harness_options.expose()) {
         let own = format!("harness_options.{key}");
         // Of settings with a name of their own in the program only the option block is known.
