@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::config::{Fleet, Role};
-use crate::harness::{Harnesses, StartMode};
+use crate::harness::{Harness, Harnesses, StartMode};
 use crate::id::SessionId;
 use crate::isolation::forbidden::ForbiddenList;
 use crate::permissions::Outer;
@@ -80,22 +80,8 @@ impl<'a> Judge<'a> {
     /// The same inside a boundary that is known.
     pub fn role_within(&self, role: &Role, outer: Outer) -> Option<Assessment> {
         let harness = self.harnesses.get(role.harness.as_str())?;
-        let session: SessionId = "00000000-0000-4000-8000-000000000000".parse().ok()?;
-        let home = self.world.layout.role(&role.name).harness_home(harness.id());
-        let request = AssessRequest {
-            fleet: self.fleet,
-            role,
-            harness: &**harness,
-            world: self.world,
-            forbidden: &self.forbidden,
-            mode: StartMode::Fresh,
-            session: harness.session_ids().are_chosen().then_some(&session),
-            harness_home: &home,
-            outer,
-            version: None,
-            operator_files: &BTreeMap::new(),
-        };
-        Some(assess(&request, self.probe))
+        let account = (self.world, &self.forbidden);
+        Some(fresh_start(self.fleet, role, &**harness, account, outer, self.probe))
     }
 
     /// Every role with its verdict, in file order; roles of harnesses that are not registered are
@@ -103,4 +89,30 @@ impl<'a> Judge<'a> {
     pub fn all(&self) -> impl Iterator<Item = (&'a Role, Assessment)> {
         self.fleet.roles.values().filter_map(|role| Some((role, self.role(role)?)))
     }
+}
+
+/// The verdict on a fresh start of a harness of which no more is known than what is built in.
+pub(crate) fn fresh_start(
+    fleet: &Fleet,
+    role: &Role,
+    harness: &dyn Harness,
+    (world, forbidden): (&World, &ForbiddenList),
+    outer: Outer,
+    probe: &dyn PathProbe,
+) -> Assessment {
+    let session: Option<SessionId> = "00000000-0000-4000-8000-000000000000".parse().ok();
+    let request = AssessRequest {
+        fleet,
+        role,
+        harness,
+        world,
+        forbidden,
+        mode: StartMode::Fresh,
+        session: session.as_ref().filter(|_| harness.session_ids().are_chosen()),
+        harness_home: &world.layout.role(&role.name).harness_home(harness.id()),
+        outer,
+        version: None,
+        operator_files: &BTreeMap::new(),
+    };
+    assess(&request, probe)
 }

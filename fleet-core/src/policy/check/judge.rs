@@ -6,12 +6,12 @@ use super::lexical::{LexicalProbe, world};
 use super::{Finding, Level, named_home};
 use crate::config::{Fleet, Role, Unavailable};
 use crate::diagnostic::{Code, Diagnostic, Place};
-use crate::harness::{Harness, Harnesses, StartMode};
-use crate::id::SessionId;
+use crate::harness::{Harness, Harnesses};
 use crate::isolation::forbidden::{ForbiddenList, OwnDirs, Question, Side};
+use crate::judge::fresh_start;
 use crate::path::LexicalPath;
 use crate::permissions::{Capability, Floor, Outer, Supported, Translation, Unattended};
-use crate::plan::{AssessRequest, Assessment, assess};
+use crate::plan::Assessment;
 use crate::policy::order::{Dimension, Grant, Reach, Value};
 use crate::port::PathProbe;
 use crate::world::World;
@@ -132,24 +132,10 @@ impl Judge<'_> {
     }
 
     fn assess(&self, role: &Role, harness: &dyn Harness, account: usize) -> Assessment {
-        let session: Option<SessionId> = "00000000-0000-4000-8000-000000000000".parse().ok();
         let (_, world, forbidden) = &self.worlds[account];
-        let trees = world.layout.role(&role.name);
         let isolated = Assessment::wants_isolation(role);
-        let request = AssessRequest {
-            fleet: self.fleet,
-            role,
-            harness,
-            world,
-            forbidden,
-            mode: StartMode::Fresh,
-            session: session.as_ref().filter(|_| harness.session_ids().are_chosen()),
-            harness_home: &trees.harness_home(harness.id()),
-            outer: if isolated { Outer::On } else { Outer::Off },
-            version: None,
-            operator_files: &BTreeMap::new(),
-        };
-        assess(&request, &LexicalProbe)
+        let outer = if isolated { Outer::On } else { Outer::Off };
+        fresh_start(self.fleet, role, harness, (world, forbidden), outer, &LexicalProbe)
     }
 
     fn problems(&mut self, assessment: &Assessment) {
