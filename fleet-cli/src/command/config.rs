@@ -206,11 +206,6 @@ fn env(role: &Role) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// Whether the mode reaches a list of hosts.
-fn served(mode: NetworkMode) -> bool {
-    matches!(mode, NetworkMode::Broker | NetworkMode::Allowlist)
-}
-
 fn print_isolation(out: &Printer, resolved: &ResolvedRole<'_>) {
     let Some(block) = &resolved.role.isolation else {
         out.line("  isolation    none declared: the role runs with your own rights");
@@ -232,7 +227,7 @@ fn print_isolation(out: &Printer, resolved: &ResolvedRole<'_>) {
     }
     line.row(["isolation  ".to_owned(), text]);
     let policy = resolved.policy.as_ref();
-    if let Some(policy) = policy.filter(|it| served(it.network)) {
+    if let Some(policy) = policy.filter(|it| it.network.lists_hosts()) {
         let rules: Vec<String> = policy.reachable.iter().map(ToString::to_string).collect();
         let rules = if rules.is_empty() { "nothing".to_owned() } else { rules.join(", ") };
         line.row(["reachable  ".to_owned(), rules]);

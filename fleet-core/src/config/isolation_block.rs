@@ -80,7 +80,7 @@ pub(super) fn decode(field: Field<'_, '_>, cx: &mut Cx<'_>) -> Option<IsolationL
 /// Keys that contradict each other.
 fn conflicts(cursor: &Cursor<'_, '_>, block: &IsolationBlock, cx: &mut Cx<'_>) {
     if let Some(hosts) = cursor.opt("allow_hosts")
-        && !matches!(block.network(), NetworkMode::Broker | NetworkMode::Allowlist)
+        && !block.network().lists_hosts()
     {
         let message = format!("has no effect with `network: {}`", block.network());
         hosts.report(cx, Code::Conflict, message, |it| {

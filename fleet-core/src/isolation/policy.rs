@@ -107,6 +107,13 @@ words! {
     }
 }
 
+impl NetworkMode {
+    /// Whether what can be reached is a list of hosts.
+    pub fn lists_hosts(self) -> bool {
+        matches!(self, Self::Broker | Self::Allowlist)
+    }
+}
+
 /// A number of processors, in thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cpu {

@@ -82,7 +82,7 @@ fn refusal(
         return Some("what was asked for is never replaced by less".to_owned());
     }
     let network = block.network();
-    if matches!(network, NetworkMode::Broker | NetworkMode::Allowlist) {
+    if network.lists_hosts() {
         return Some(format!("`network: {network}` cannot be enforced, and is never left open"));
     }
     if let Some(rule) = required {
