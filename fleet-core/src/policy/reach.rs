@@ -8,12 +8,14 @@ use std::collections::BTreeMap;
 use super::order::{Dimension, Endpoint, Grant, Reach, Value};
 use super::require::Require;
 use crate::config::{FleetPolicy, Role};
-use crate::harness::{Harness, LaunchDirs};
+use crate::harness::{Harness, LaunchContext, LaunchDirs, StartMode};
+use crate::isolation::network::HostRule;
 use crate::isolation::resolve::DEFAULT_PROTECT;
 use crate::isolation::select::{Fallback, fallback};
 use crate::isolation::{
     Backend, BackendName, IsolationBlock, MountMode, NetworkMode, Resources, SystemView,
 };
+use crate::launch::Environment;
 use crate::path::LexicalPath;
 use crate::permissions::{
     Approval, Filesystem, Outer, Supported, Translation, TranslationRequest, Unattended,
@@ -34,8 +36,12 @@ impl Reach {
     /// role: inside one the harness's own bound is off, and a role that gains its isolation must not
     /// look wider for it.
     pub fn of(role: &Role, harness: &dyn Harness, dirs: &LaunchDirs) -> Self {
-        let mut draft =
-            Draft { reach: Self::of_role(role.name.as_str()), role, block: isolated(role) };
+        let mut draft = Draft {
+            reach: Self::of_role(role.name.as_str()),
+            role,
+            block: isolated(role),
+            model_endpoints: model_endpoints(role, harness, dirs),
+        };
         let options = role.harness_options.expose();
         let files = BTreeMap::new();
         let effective = harness.effective(&TranslationRequest {
@@ -106,6 +112,25 @@ fn required(require: &Require) -> Vec<(&'static str, String, Value)> {
     guards
 }
 
+/// What `network: broker` lets through for the harness: it follows what the role's environment and
+/// options say of the model's server.
+fn model_endpoints(role: &Role, harness: &dyn Harness, dirs: &LaunchDirs) -> Vec<HostRule> {
+    let launch = harness.launch(&LaunchContext {
+        role,
+        dirs,
+        mode: StartMode::Fresh,
+        session: None,
+        outer: Outer::On,
+        root: false,
+        version: None,
+        operator_files: &BTreeMap::new(),
+        own_env: &Environment::default(),
+        denied_reads: &[],
+        hook: None,
+    });
+    launch.endpoints
+}
+
 /// The block of a role that is isolated.
 fn isolated(role: &Role) -> Option<&IsolationBlock> {
     role.isolation.as_ref().filter(|block| block.backend != Backend::None)
@@ -120,6 +145,7 @@ struct Draft<'a> {
     reach: Reach,
     role: &'a Role,
     block: Option<&'a IsolationBlock>,
+    model_endpoints: Vec<HostRule>,
 }
 
 impl Draft<'_> {
@@ -206,11 +232,13 @@ impl Draft<'_> {
         const KEY: &str = "isolation.network";
         let open = match block.network() {
             NetworkMode::Deny => return,
-            NetworkMode::Allow => Some(Endpoint::Any),
-            NetworkMode::Broker => Some(Endpoint::Broker(self.role.harness.to_string())),
-            NetworkMode::Allowlist => None,
+            NetworkMode::Allow => vec![Endpoint::Any],
+            NetworkMode::Broker => {
+                self.model_endpoints.iter().cloned().map(Endpoint::Rule).collect()
+            }
+            NetworkMode::Allowlist => Vec::new(),
         };
-        if let Some(endpoint) = open {
+        for endpoint in open {
             let subject = endpoint.to_string();
             self.add(Dimension::Network, &subject, Value::Endpoint(endpoint), KEY, true);
         }

@@ -163,7 +163,18 @@ fn the_table_has_one_row_for_each_dimension_in_its_order() {
 #[case::allowlist_to_broker(
     "{isolation: {network: allowlist, allow_hosts: [a.example]}}",
     "{isolation: {network: broker, allow_hosts: [a.example]}}",
-    &["network: messaging and the model of `claude-code`: not reachable -> reachable"]
+    &["network: api.anthropic.com:443: not reachable -> reachable"]
+)]
+// Only what can be reached counts of the value of a variable.
+#[case::another_model_server(
+    "{env: {ANTHROPIC_BASE_URL: 'https://a.example'}, isolation: {network: broker}}",
+    "{env: {ANTHROPIC_BASE_URL: 'https://b.example/v1'}, isolation: {network: broker}}",
+    &["network: b.example:443: not reachable -> reachable"]
+)]
+#[case::the_same_model_server(
+    "{env: {ANTHROPIC_BASE_URL: 'https://a.example'}, isolation: {network: broker}}",
+    "{env: {ANTHROPIC_BASE_URL: 'https://A.example:443/v1'}, isolation: {network: broker}}",
+    &[]
 )]
 #[case::approval(
     "{}",

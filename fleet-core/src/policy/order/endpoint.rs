@@ -11,8 +11,6 @@ pub enum Endpoint {
     Any,
     /// What a rule lets through.
     Rule(HostRule),
-    /// What fleet itself lets through for the harness of this name: its model and the messaging.
-    Broker(String),
 }
 
 impl Endpoint {
@@ -21,7 +19,7 @@ impl Endpoint {
         match (self, other) {
             (Self::Any, _) => true,
             (Self::Rule(mine), Self::Rule(theirs)) => mine.covers(theirs),
-            (mine, theirs) => mine == theirs,
+            (Self::Rule(_), Self::Any) => false,
         }
     }
 }
@@ -31,7 +29,6 @@ impl fmt::Display for Endpoint {
         match self {
             Self::Any => f.write_str("every host"),
             Self::Rule(rule) => rule.fmt(f),
-            Self::Broker(harness) => write!(f, "messaging and the model of `{harness}`"),
         }
     }
 }
@@ -41,14 +38,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_covers_a_rule_and_a_broker_covers_itself() {
+    fn everything_covers_a_rule_and_no_rule_covers_everything() {
         let rule = |text: &str| Endpoint::Rule(text.parse().expect(text));
-        let broker = |harness: &str| Endpoint::Broker(harness.to_owned());
         assert!(Endpoint::Any.covers(&rule("a.example")));
-        assert!(Endpoint::Any.covers(&broker("x")));
+        assert!(Endpoint::Any.covers(&Endpoint::Any));
         assert!(rule("*.example").covers(&rule("a.example:443")));
         assert!(!rule("a.example").covers(&Endpoint::Any));
-        assert!(!rule("a.example").covers(&broker("x")));
-        assert!(broker("x").covers(&broker("x")) && !broker("x").covers(&broker("y")));
     }
 }

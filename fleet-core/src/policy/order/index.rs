@@ -75,7 +75,6 @@ fn endpoint_key(endpoint: &Endpoint) -> String {
     match endpoint {
         Endpoint::Any => ANY.to_owned(),
         Endpoint::Rule(rule) => with_port(&pattern_key(&rule.pattern), rule.port),
-        Endpoint::Broker(harness) => format!("broker {harness}"),
     }
 }
 
