@@ -55,6 +55,8 @@ pub enum Code {
     ExplicitTag,
     /// More than one document in a file.
     MultipleDocuments,
+    /// A character that ends a line for some readers of YAML and not for others.
+    LineSeparator,
 }
 
 /// How bad a problem is.

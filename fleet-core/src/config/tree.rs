@@ -19,6 +19,9 @@ const MAX_ALIASES: usize = 100;
 /// repeated until the memory is full.
 pub(super) const MAX_REPEATED_BYTES: usize = 16 * 1024 * 1024;
 
+/// What may follow one of these is part of a comment in YAML 1.2 and a key in YAML 1.1.
+const LINE_SEPARATORS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
+
 /// A place in one of the files of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct At {
@@ -211,6 +214,16 @@ impl Reader<'_> {
             let at = self.at_byte(bytes, position);
             self.error(Code::Syntax, at, "the file holds a NUL byte");
             return None;
+        }
+        if let Some((position, separator)) =
+            text.char_indices().find(|(_, character)| LINE_SEPARATORS.contains(character))
+        {
+            let message = format!(
+                "U+{:04X} ends a line for readers of YAML 1.1 and for people, and not in YAML 1.2, \
+                 which is read here: write it as an escape in double quotes, or leave it out",
+                u32::from(separator)
+            );
+            self.feature(Code::LineSeparator, self.at_byte(bytes, position), &message);
         }
         Some(text)
     }

@@ -223,6 +223,8 @@ fn a21_a22_every_feature_of_yaml_in_both_modes() {
         ("tasks: {a: &b x}", "an anchor"),
         ("tasks: {a: !!int 5}", "an explicit tag"),
         ("{}\n---\n{}", "a second document"),
+        ("{} #\u{85}roles:", "1:5: U+0085 ends a line"),
+        ("roles: {A: {mission: \"a\u{2028}b\"}}", "1:24: U+2028 ends a line"),
     ] {
         names(&base(odd).warnings().join("\n"), &["/home/op/fleet.yaml:", kind]);
         names(&base(odd).strict().only(), &["/home/op/fleet.yaml:", kind]);

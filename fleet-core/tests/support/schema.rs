@@ -28,8 +28,13 @@ pub(crate) fn built_in(of: SchemaOf) -> &'static Validator {
     place.get_or_init(|| validator(of, &Harnesses::built_in()))
 }
 
-/// A file as an editor reads it; `None` for what only our own reader takes.
+/// A file as an editor reads it; `None` for what only our own reader takes, or what means something
+/// else to another version of YAML.
 pub(crate) fn document(bytes: &[u8]) -> Option<Value> {
+    let separators = ["\u{85}", "\u{2028}", "\u{2029}"].map(str::as_bytes);
+    if separators.iter().any(|it| bytes.windows(it.len()).any(|window| window == *it)) {
+        return None;
+    }
     serde_yaml::from_slice(bytes).ok()
 }
 
