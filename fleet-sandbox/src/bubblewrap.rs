@@ -4,6 +4,7 @@
 mod argv;
 mod backend;
 pub mod flags;
+mod fold;
 mod probe;
 mod system;
 

@@ -19,6 +19,7 @@ use fleet_core::launch::{
 };
 use fleet_core::port::{FileKind, PlanError, ProbeEvidence};
 
+use super::fold::Folded;
 use super::system::{HostView, SystemPath};
 use crate::seccomp;
 
@@ -149,6 +150,15 @@ impl Line {
         self.text(path);
     }
 
+    /// A mount without a bind of its own: only its source is looked at again.
+    fn checked(&mut self, mount: &Mount) -> Result<(), PlanError> {
+        let (identity, file) =
+            mount.identity.zip(mount.kind).ok_or_else(|| missing_source(mount))?;
+        let path = mount.source.as_path().to_owned();
+        self.checks.push(SourceCheck { path, identity, file });
+        Ok(())
+    }
+
     fn mount(&mut self, mount: &Mount, by_descriptor: bool) -> Result<(), PlanError> {
         let source = mount.source.as_path();
         let request = if let Some((identity, file)) = mount.identity.zip(mount.kind) {
@@ -158,12 +168,7 @@ impl Line {
             match self.prepare.iter().position(made) {
                 Some(index) => DescriptorRequest::Prepared { index },
                 None if matches!(mount.origin, MountOrigin::SharedItem { .. }) => return Ok(()),
-                None => {
-                    return Err(PlanError::MissingSource {
-                        source_path: source.to_string(),
-                        origin: origin_text(&mount.origin),
-                    });
-                }
+                None => return Err(missing_source(mount)),
             }
         };
         let writable = mount.mode == MountMode::ReadWrite;
@@ -219,8 +224,13 @@ pub(super) fn plan(
     {
         line.data(target.as_str(), content.clone());
     }
+    let mut folded = Folded::default();
     for mount in &policy.mounts {
-        line.mount(mount, by_descriptor)?;
+        if folded.is_shown_by_another(mount) {
+            line.checked(mount)?;
+        } else {
+            line.mount(mount, by_descriptor)?;
+        }
     }
     line.literals(["--remount-ro", "/", "--chdir"]);
     line.text(command.cwd.as_str());
@@ -280,6 +290,13 @@ fn generated_etc(
         _ => "# no network\n".to_owned(),
     };
     line.data("/etc/resolv.conf", resolver);
+}
+
+fn missing_source(mount: &Mount) -> PlanError {
+    PlanError::MissingSource {
+        source_path: mount.source.to_string(),
+        origin: origin_text(&mount.origin),
+    }
 }
 
 /// A mount's origin in the words of the configuration.

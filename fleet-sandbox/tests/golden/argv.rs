@@ -224,6 +224,55 @@ fn none_says_what_is_missing() {
     insta::assert_snapshot!(rows.join("\n"));
 }
 
+#[test]
+fn a_mount_that_another_shows_has_no_bind_of_its_own_and_is_looked_at_all_the_same() {
+    let (read, write) = (MountOrigin::FsRead { index: 0 }, MountOrigin::FsWrite { index: 0 });
+    let (ro, rw) = (MountMode::ReadOnly, MountMode::ReadWrite);
+    let elsewhere = Mount { source: path("/srv/other"), ..mount("/srv/d/e", 29, ro, read.clone()) };
+    let of_the_role = [
+        mount("/srv/a", 20, rw, write.clone()),
+        mount("/srv/d", 21, ro, read.clone()),
+        mount("/srv/a/same", 22, rw, write.clone()),
+        mount("/srv/a/less", 23, ro, read.clone()),
+        mount("/srv/ab", 24, rw, write.clone()),
+        mount("/srv/a/guard", 25, rw, MountOrigin::SelfBind),
+        elsewhere,
+        mount("/srv/a/less/more", 26, rw, write.clone()),
+        mount("/srv/a/less/same", 27, ro, read.clone()),
+        mount("/srv/d/e/f", 28, ro, read),
+        mount("/srv/a/same/deep", 30, rw, write),
+    ];
+    let mut policy = policy();
+    policy.mounts.extend(of_the_role);
+    for by_descriptor in [true, false] {
+        let plan = plan(&policy, by_descriptor);
+        let flags = flags_of(&plan);
+        let bound = |at: &str| {
+            flags.iter().any(|flag| flag.last().is_some_and(|it| it.trim_matches('"') == at))
+        };
+        for at in ["/srv/a/same", "/srv/a/less/same", "/srv/a/same/deep"] {
+            assert!(!bound(at), "{at}: {flags:?}");
+            assert!(plan.checks.iter().any(|check| check.path == at), "{at}");
+        }
+        for at in [
+            "/srv/a",
+            "/srv/ab",
+            "/srv/a/less",
+            "/srv/a/less/more",
+            "/srv/a/guard",
+            "/srv/d",
+            "/srv/d/e",
+            "/srv/d/e/f",
+        ] {
+            assert!(bound(at), "{at}: {flags:?}");
+        }
+    }
+    policy.mounts[6].identity = None;
+    let refused = backend().plan(&policy, &evidence("/usr/bin/bwrap".into(), true), &command());
+    let refused = refused.expect_err("a source that is not there").to_string();
+    assert!(refused.contains("/srv/a/same"), "{refused}");
+}
+
 /// The flags of a plan, each with its operands.
 fn flags_of(plan: &LaunchPlan) -> Vec<Vec<String>> {
     let text = shown(plan);
