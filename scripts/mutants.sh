@@ -18,7 +18,7 @@ out=${MUTANTS_OUT:-$root/target/mutants}
 begin='<!-- mutants:begin -->'
 end='<!-- mutants:end -->'
 # Cases must notice by themselves. What only a property finds, by luck of its generator, is missed.
-tests=(isolation permissions case::claude case::closure case::codex case::select case::shared
+tests=(isolation permissions case::claude case::closure case::codex case::denied_reads case::select case::shared
     case::weakness golden:: --skip broken:: --skip property::)
 
 fail() { printf 'mutants: %s\n' "$*" >&2; exit 1; }

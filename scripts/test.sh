@@ -69,6 +69,9 @@ if [ "$(uname -s)" = Linux ]; then
         command -v "${pair%%=*}" >/dev/null 2>&1 || [ -x "/usr/sbin/${pair%%=*}" ] || missing="$missing ${pair#*=}"
     done
     [ -e /etc/ssl/certs/ca-certificates.crt ] || missing="$missing ca-certificates"
+    # What a sandbox shows of them is the system's own.
+    [ -x /usr/bin/python3 ] || missing="$missing python3"
+    [ -x /usr/bin/node ] || missing="$missing nodejs"
     if [ -n "$missing" ]; then
         case " $missing " in *' gcc '*) missing="$missing libc6-dev" ;; esac
         if [ "$(id -u)" -eq 0 ]; then as_root=''

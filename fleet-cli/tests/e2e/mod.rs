@@ -7,6 +7,7 @@ mod matrix;
 mod network;
 mod newer;
 mod outage;
+mod programs;
 mod provider;
 mod send;
 mod unattended;
