@@ -48,6 +48,7 @@ fn resolve_policy(criterion: &mut Criterion) {
         sockets: Vec::new(),
         path_dirs: Vec::new(),
         binary: None,
+        agent_dirs: Vec::new(),
         uid,
     };
     let forbidden = ForbiddenList::build(&inputs, &OpenatProbe::new());

@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use camino::Utf8PathBuf;
-use fleet_core::port::{FileFacts, FileIdentity, FileKind, PathProbe, PathProbeError, Resolved};
+use fleet_core::port::{
+    FileFacts, FileIdentity, FileKind, FollowedLink, PathProbe, PathProbeError, Resolved,
+};
 use fleet_core::{ConfigSources, Harnesses, Judge, LexicalPath, LoadOptions, World, load};
 
 /// Directories and links by path; the position in the table is the inode.
@@ -38,7 +40,7 @@ impl Table {
 
 impl PathProbe for Table {
     fn resolve(&self, path: &LexicalPath) -> Result<Resolved, PathProbeError> {
-        let mut followed = 0;
+        let mut links = Vec::new();
         let mut at = LexicalPath::root();
         let mut rest: VecDeque<String> = path.components().map(str::to_owned).collect();
         while let Some(component) = rest.pop_front() {
@@ -46,11 +48,13 @@ impl PathProbe for Table {
                 .child(&component)
                 .map_err(|reason| PathProbeError::BadTarget { path: path.to_string(), reason })?;
             match self.links.get(next.as_str()) {
-                Some(_) if followed == 40 => {
+                Some(_) if links.len() == 40 => {
                     return Err(PathProbeError::Loop { path: path.to_string() });
                 }
                 Some(target) => {
-                    followed += 1;
+                    let above = next.self_and_ancestors().skip(1);
+                    let above = above.filter_map(|it| Some(self.facts(it)?.identity)).collect();
+                    links.push(FollowedLink { at: next, above });
                     rest = target.components().map(str::to_owned).chain(rest).collect();
                     at = LexicalPath::root();
                 }
@@ -59,7 +63,7 @@ impl PathProbe for Table {
         }
         let ancestors = at.self_and_ancestors().skip(1);
         let ancestors = ancestors.filter_map(|above| Some(self.facts(above)?.identity)).collect();
-        Ok(Resolved { object: self.facts(at.as_str()), ancestors, path: at })
+        Ok(Resolved { object: self.facts(at.as_str()), ancestors, path: at, links })
     }
 
     fn mounts_below(

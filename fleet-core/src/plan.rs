@@ -185,7 +185,7 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
                 cwd_mode: cwd_mode(role),
                 homes: &world.homes,
                 forbidden: request.forbidden,
-                write_dirs: &harness.write_dirs(options),
+                write_dirs: &role.write_dirs,
                 launch_closure: &closure_files,
                 shared: &shared,
                 model_endpoints: &launch.endpoints,

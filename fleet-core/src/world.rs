@@ -2,11 +2,12 @@
 
 use camino::Utf8PathBuf;
 
-use crate::config::Fleet;
+use crate::config::{Fleet, Role};
 use crate::isolation::forbidden::ForbiddenInputs;
 use crate::launch::Environment;
 use crate::layout::{FleetLayout, Homes};
 use crate::path::{LexicalPath, LexicalPathError};
+use crate::permissions::Filesystem;
 
 /// The account, its homes and fleet's own environment.
 #[derive(Debug, Clone)]
@@ -88,6 +89,7 @@ impl World {
             sockets: self.sockets.clone(),
             path_dirs: self.path_dirs.clone(),
             binary: LexicalPath::absolute(self.binary.as_str()).ok(),
+            agent_dirs: fleet.roles.values().flat_map(agent_dirs).cloned().collect(),
             uid: self.uid,
         }
     }
@@ -97,4 +99,12 @@ impl World {
         let dirs: Vec<&str> = self.path_dirs.iter().map(LexicalPath::as_str).collect();
         dirs.join(":")
     }
+}
+
+/// What the agent of a role may write, as far as the fleet file says. Its own trees lie in the state
+/// root, where no path of another role may lead.
+fn agent_dirs(role: &Role) -> impl Iterator<Item = &LexicalPath> {
+    let cwd = role.cwd.as_ref().filter(|_| role.permissions.filesystem != Filesystem::ReadOnly);
+    let granted = role.isolation.iter().flat_map(|block| &block.fs_write).map(|it| &it.path);
+    cwd.into_iter().chain(&role.write_dirs).chain(granted)
 }

@@ -108,7 +108,8 @@ impl OpenatProbe {
             Err(Errno::NOENT) => None,
             Err(_) => return None,
         };
-        Some(Resolved { path: path.clone(), object, ancestors: parent.chain.clone() })
+        let ancestors = parent.chain.clone();
+        Some(Resolved { path: path.clone(), object, ancestors, links: Vec::new() })
     }
 
     /// What a path is that was not found: no component before the first missing one is a link, or
@@ -132,7 +133,7 @@ impl OpenatProbe {
         let existing = above[nearest..].iter();
         let identities = existing.map(|place| cache.directories.get(*place).copied());
         let ancestors = identities.collect::<Option<Vec<_>>>()?;
-        Some(Resolved { path: path.clone(), object: None, ancestors })
+        Some(Resolved { path: path.clone(), object: None, ancestors, links: Vec::new() })
     }
 }
 
@@ -148,7 +149,8 @@ impl PathProbe for OpenatProbe {
                     self.cache().directories.insert(key, opened.facts.identity);
                 }
                 let ancestors = self.ancestors(path)?;
-                Ok(Resolved { path: path.clone(), object: Some(opened.facts), ancestors })
+                let object = Some(opened.facts);
+                Ok(Resolved { path: path.clone(), object, ancestors, links: Vec::new() })
             }
             Err(Errno::NOENT) => self.missing(path).map_or_else(|| walk::resolve(path), Ok),
             Err(_) => walk::resolve(path),

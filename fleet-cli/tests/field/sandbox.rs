@@ -298,3 +298,41 @@ fn a_link_that_the_agent_puts_into_the_way_of_its_briefing_hands_out_nothing() {
     let handed = env.read(".ours-fleet/handout/A/briefing.md").expect("the briefing");
     assert!(!String::from_utf8(handed).expect("UTF-8").contains("CANARY"));
 }
+
+/// What an agent puts in place of a directory that it was granted decides nothing at the next start.
+#[test]
+fn a_grant_that_an_agent_replaced_by_a_link_is_refused() {
+    needs!("tmux", "bwrap");
+    let env = TestEnvironment::new();
+    env.write("repo/sub/file", "");
+    env.write("papers/letter", "private");
+    let agent = env.script(
+        "tools/agent",
+        "#!/bin/sh\nrm -r sub && ln -s ../papers sub && echo swapped > done\nexec cat\n",
+    );
+    env.write(
+        "fleet.yaml",
+        &format!(
+            "roles:\n  A:\n    harness: command\n    cwd: {repo}\n    harness_options: {{ argv: [{agent}] }}\n    isolation: {{ network: deny, fs: {{ write: ['{repo}/sub'] }} }}\n",
+            repo = env.path("repo").display(),
+            agent = agent.display()
+        ),
+    );
+    env.run(["up"]).expect(0);
+    wait_for("the agent's work", || env.read("repo/done"));
+    let out = env.run(["restart", "A"]);
+    let told = out.all();
+    for word in ["isolation.fs.write[0]", "papers", "where an agent may write"] {
+        assert!(told.contains(word), "{word}: {told}");
+    }
+    let out = env.run(["config"]);
+    assert!(out.all().contains("where an agent may write"), "{}", out.all());
+    // Nothing was half done; by itself it does not come back either.
+    assert_eq!(env.status("A")["state"], "running");
+    env.kill_console("A");
+    wait_for("the next start is refused", || {
+        let state = env.status("A");
+        let told = state.to_string().contains("where an agent may write");
+        (state["state"] != "running" && told).then_some(())
+    });
+}

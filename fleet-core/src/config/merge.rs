@@ -109,6 +109,8 @@ pub(super) fn resolve<'n>(
         let refused = !same && refuses(&harness, "max_tokens", cx);
         base.max_tokens.filter(|_| !refused)
     });
+    let registered = cx.options.harnesses.get(harness.as_str());
+    let write_dirs = registered.map(|it| it.write_dirs(&options)).unwrap_or_default();
     let role = Role {
         name: name.clone(),
         source_file: cx.files.get(field.at.file as usize)?.into(),
@@ -134,6 +136,7 @@ pub(super) fn resolve<'n>(
             .map(|it| it.value.into_iter().map(|ward| ward.value).collect())
             .unwrap_or_default(),
         harness_options: Redacted::new(options),
+        write_dirs,
         isolation: isolation.map(|layer| layer.block),
         monitor: merge_monitor(
             keys.monitor.as_ref().map(|it| &it.value),

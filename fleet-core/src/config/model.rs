@@ -192,6 +192,8 @@ pub struct Role {
     pub oversee: Vec<Oversee>,
     /// Options of the harness, validated by it at load. May hold secrets.
     pub harness_options: Redacted<serde_json::Map<String, serde_json::Value>>,
+    /// What the harness was told there to write in as well.
+    pub write_dirs: Vec<LexicalPath>,
     /// Isolation; `None` means not sandboxed.
     pub isolation: Option<IsolationBlock>,
     /// Mail monitor.

@@ -11,6 +11,8 @@
 mod index;
 mod verdict;
 
+use std::sync::OnceLock;
+
 use camino::{Utf8Path, Utf8PathBuf};
 
 use self::index::{Candidate, Index};
@@ -20,7 +22,7 @@ pub use super::tiers::Tier;
 use super::tiers::{self, Group, NamePattern, Relocation};
 use crate::layout::Homes;
 use crate::path::LexicalPath;
-use crate::port::{FileKind, PathProbe, Resolved};
+use crate::port::{FileIdentity, FileKind, PathProbe, Resolved};
 
 /// What the list of forbidden paths is made from.
 #[derive(Debug, Clone)]
@@ -43,8 +45,20 @@ pub struct ForbiddenInputs<'a> {
     pub path_dirs: Vec<LexicalPath>,
     /// The fleet binary.
     pub binary: Option<LexicalPath>,
+    /// Directories that an agent of the fleet may write. What a link in one of them leads to is the
+    /// agent's choice.
+    pub agent_dirs: Vec<LexicalPath>,
     /// The uid that fleet runs as.
     pub uid: u32,
+}
+
+/// A directory that an agent may write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentDirectory {
+    /// Its path, links followed where that could be told.
+    pub path: LexicalPath,
+    /// Which one it is, if it exists.
+    pub identity: Option<FileIdentity>,
 }
 
 /// One forbidden path.
@@ -105,6 +119,9 @@ pub struct ForbiddenList {
     state_root: Option<LexicalPath>,
     /// Inputs that are no plain absolute path: with one of them missing nothing can be judged.
     unusable: Vec<String>,
+    agent_dirs: Vec<LexicalPath>,
+    /// The same, looked at when the first link makes them matter.
+    agent_directories: OnceLock<Vec<AgentDirectory>>,
 }
 
 impl ForbiddenList {
@@ -131,7 +148,15 @@ impl ForbiddenList {
         let state_root = draft.entries.iter().find(|entry| entry.state_root);
         let state_root = state_root.map(|entry| entry.resolved.clone());
         let Draft { entries, patterns, unusable } = draft;
-        Self { entries, patterns, index, state_root, unusable }
+        Self {
+            entries,
+            patterns,
+            index,
+            state_root,
+            unusable,
+            agent_dirs: inputs.agent_dirs.clone(),
+            agent_directories: OnceLock::new(),
+        }
     }
 
     /// Every entry with a fixed path, strictest first.
@@ -155,6 +180,20 @@ impl ForbiddenList {
             );
         }
         found
+    }
+
+    /// The directories that an agent of the fleet may write, as they were when this was first asked.
+    pub fn agent_directories(&self, probe: &dyn PathProbe) -> &[AgentDirectory] {
+        self.agent_directories.get_or_init(|| {
+            let look = |path: &LexicalPath| match probe.resolve(path) {
+                Ok(it) => AgentDirectory {
+                    path: it.path,
+                    identity: it.object.map(|object| object.identity),
+                },
+                Err(_) => AgentDirectory { path: path.clone(), identity: None },
+            };
+            self.agent_dirs.iter().map(look).collect()
+        })
     }
 
     /// The state root, links followed.

@@ -2,6 +2,7 @@
 
 mod destinations;
 mod git_links;
+mod links;
 mod overlays;
 mod own;
 mod repository;
@@ -72,6 +73,13 @@ struct Draft {
     resolved: Resolved,
 }
 
+/// A source that was reached through links.
+struct Linked {
+    written: String,
+    origin: MountOrigin,
+    resolved: Resolved,
+}
+
 /// The state of one resolution.
 struct Work<'a> {
     block: &'a IsolationBlock,
@@ -79,6 +87,7 @@ struct Work<'a> {
     probe: &'a dyn PathProbe,
     own: OwnDirs,
     drafts: Vec<Draft>,
+    linked: Vec<Linked>,
     problems: Vec<Diagnostic>,
     residual_risks: Vec<String>,
     /// Paths to protect that do not exist, below the cwd.
@@ -118,6 +127,7 @@ pub fn resolve(
         probe,
         own: OwnDirs::default(),
         drafts: Vec::new(),
+        linked: Vec::new(),
         problems: Vec::new(),
         residual_risks: Vec::new(),
         absent: Vec::new(),
@@ -146,6 +156,7 @@ pub fn resolve(
     work.secrets(&mut cover, &home);
     work.closure_is_out_of_reach();
     let ephemeral = work.overlays(&mut cover, &cwd, linked);
+    work.links_are_out_of_reach();
 
     if !work.problems.is_empty() {
         return Err(work.problems);
@@ -289,6 +300,7 @@ impl Work<'_> {
         mode: MountMode,
         origin: MountOrigin,
     ) {
+        self.note_links(written, &origin, &resolved);
         let mount = Mount {
             source: resolved.path.clone(),
             identity: resolved.object.map(|object| object.identity),

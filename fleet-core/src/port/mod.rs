@@ -22,7 +22,8 @@ pub use exec::{CommandSpec, Exec, ExecError, ExecOutput, Exit};
 pub use ids::IdSource;
 pub use isolation::{IsolationBackend, PlanError, ProbeEvidence, ProbeFailure};
 pub use path_probe::{
-    FileFacts, FileIdentity, FileKind, PathProbe, PathProbeError, PathProbes, Resolved,
+    FileFacts, FileIdentity, FileKind, FollowedLink, PathProbe, PathProbeError, PathProbes,
+    Resolved,
 };
 pub use process_table::{
     Descendant, ProcessError, ProcessIdentity, ProcessTable, Signal, Signalled,

@@ -44,6 +44,15 @@ pub struct FileFacts {
     pub links: u64,
 }
 
+/// A symbolic link that was followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FollowedLink {
+    /// Where it lies, links above it followed.
+    pub at: LexicalPath,
+    /// Identities of the directories above it, nearest first, the root last.
+    pub above: Vec<FileIdentity>,
+}
+
 /// A path after all links were followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
@@ -53,6 +62,16 @@ pub struct Resolved {
     pub object: Option<FileFacts>,
     /// Identities of every existing directory above the object, nearest first, the root last.
     pub ancestors: Vec<FileIdentity>,
+    /// The links that were followed, in their order. Who can change one of them decides where the path
+    /// leads.
+    pub links: Vec<FollowedLink>,
+}
+
+impl Resolved {
+    /// A path of which nothing is known: no link, and nothing there.
+    pub fn nothing_at(path: LexicalPath) -> Self {
+        Self { path, object: None, ancestors: Vec::new(), links: Vec::new() }
+    }
 }
 
 /// Why a path could not be looked at.

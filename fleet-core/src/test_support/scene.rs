@@ -63,6 +63,8 @@ pub struct Scene {
     pub cwd_mode: MountMode,
     /// What the harness was told to write in as well.
     pub write_dirs: Vec<LexicalPath>,
+    /// What agents of the fleet may write.
+    pub agent_dirs: Vec<LexicalPath>,
     /// Files of the launch closure.
     pub closure: Vec<LexicalPath>,
     /// What the role sees of the operator's harness home.
@@ -126,6 +128,7 @@ impl Scene {
             cwd: None,
             cwd_mode: MountMode::ReadWrite,
             write_dirs: Vec::new(),
+            agent_dirs: Vec::new(),
             closure: Vec::new(),
             shared: SharedItems::default(),
             block: IsolationBlock::default(),
@@ -226,6 +229,7 @@ impl Scene {
             sockets: self.sockets.clone(),
             path_dirs: self.path_dirs.clone(),
             binary: None,
+            agent_dirs: self.agent_dirs.clone(),
             uid: self.uid,
         };
         ForbiddenList::build(&inputs, probe)

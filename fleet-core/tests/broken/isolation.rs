@@ -7,7 +7,7 @@ use fleet_core::port::{FileFacts, FileIdentity, PathProbe, PathProbeError, Resol
 use fleet_core::test_support::fakes::MemoryTree;
 use fleet_core::test_support::scene::Scene;
 
-use crate::property::forbidden::{p1, p2, p3, p4, p5, p6, p7, p12};
+use crate::property::forbidden::{agents_gain_nothing_by_links, p1, p2, p3, p4, p5, p6, p7, p12};
 use crate::property::resolve::{p8, p9, p10, p11};
 use crate::property::{Resolver, Verdict};
 
@@ -28,6 +28,8 @@ enum Unseen {
     Identity,
     /// Mount points inside a directory are not looked for.
     Submounts,
+    /// Links are followed and forgotten.
+    WhatWasFollowed,
 }
 
 #[derive(Debug)]
@@ -50,6 +52,7 @@ impl PathProbe for Wrong {
                 let above = seen.path.self_and_ancestors().skip(1);
                 seen.ancestors = above.map(by_path).collect();
             }
+            Unseen::WhatWasFollowed => seen.links.clear(),
             Unseen::Dangling | Unseen::Submounts => {}
         }
         if matches!(self.1, Unseen::Links | Unseen::Dangling) && seen.path == *path {
@@ -135,6 +138,11 @@ fn p1_mount_points_inside_not_looked_for() {
 }
 
 #[test]
+fn a_link_that_an_agent_made_is_followed() {
+    caught(agents_gain_nothing_by_links(|scene| looking_through(scene, Unseen::WhatWasFollowed)));
+}
+
+#[test]
 fn p2_text_is_compared_instead_of_components() {
     caught(p2(|a, b| {
         if a == b {
@@ -182,7 +190,7 @@ fn p4_the_last_component_is_not_followed() {
         let above = tree.resolve(&parent)?;
         let name = asked.file_name().and_then(|name| above.path.child(name).ok());
         let path = name.unwrap_or(above.path);
-        Ok(Resolved { path, object: None, ancestors: Vec::new() })
+        Ok(Resolved::nothing_at(path))
     }));
 }
 

@@ -4,6 +4,7 @@ mod degraded;
 mod destinations;
 mod inputs;
 mod judge;
+mod links;
 mod overlay_kinds;
 mod overlays;
 mod own;

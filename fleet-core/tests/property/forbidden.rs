@@ -153,7 +153,8 @@ pub(crate) fn p4(canonical: Canonical) -> Result<(), String> {
             let text = once.path.as_str();
             prop_assert_eq!(LexicalPath::absolute(text), Ok(once.path.clone()));
             let twice = canonical(&scene.tree, &once.path);
-            prop_assert_eq!(twice.as_ref(), Ok(&once), "{} gave {}", asked, text);
+            let same = Resolved { links: Vec::new(), ..once.clone() };
+            prop_assert_eq!(twice.as_ref(), Ok(&same), "{} gave {}", asked, text);
             let real = scene.tree.resolve(&once.path).map(|real| real.path);
             prop_assert_eq!(real.as_ref(), Ok(&once.path), "a link is left in the answer");
         }
@@ -236,6 +237,46 @@ pub(crate) fn p7(resolve: Resolver) -> Result<(), String> {
     })
 }
 
+/// Whatever an agent puts in place of a directory of its own, the next launch shows nothing that the
+/// last one did not show.
+pub(crate) fn agents_gain_nothing_by_links(resolve: Resolver) -> Result<(), String> {
+    const DEPTH: usize = 3;
+    let agent = (0..DEPTH, strategies::asked_path(), any::<bool>(), any::<bool>());
+    check(&(strategies::scene(), agent), |(mut scene, (swapped, target, write, other))| {
+        let mut place = path("/home/u/src");
+        let mut places = Vec::new();
+        for name in ["a", "b", "c"] {
+            place = place.child(name).expect("a name");
+            places.push(place.clone());
+        }
+        scene.tree.dir(place.as_str());
+        if write {
+            scene.write(place.as_str());
+        } else {
+            scene.read(place.as_str());
+        }
+        // The directory around it is another agent's, or this one's.
+        if other {
+            scene.agent_dirs.push(path("/home/u/src"));
+        } else {
+            scene.cwd("/home/u/src");
+            scene.cwd_mode = MountMode::ReadWrite;
+        }
+        let Ok(before) = resolve(&scene) else { return Ok(()) };
+        scene.tree.remove(places[swapped].as_str());
+        scene.tree.link(places[swapped].as_str(), target.as_str());
+        let Ok(after) = resolve(&scene) else { return Ok(()) };
+        for mount in &after.mounts {
+            let covers = |it: &Mount| {
+                mount.source.is_within(&it.source)
+                    && (mount.mode == MountMode::ReadOnly || it.mode == MountMode::ReadWrite)
+            };
+            prop_assert!(before.mounts.iter().any(covers), "{} is shown as well", mount.source);
+        }
+        Ok(())
+    })
+}
+
 /// P12: nothing of a sibling is reachable, in any tree.
 pub(crate) fn p12(resolve: Resolver) -> Result<(), String> {
     check(&strategies::scene(), |scene| {
@@ -294,6 +335,11 @@ fn p5_links_do_not_change_the_verdict() {
 #[test]
 fn p6_the_verdict_is_monotone() {
     holds(p6(resolve));
+}
+
+#[test]
+fn agents_gain_nothing_by_links_that_they_make() {
+    holds(agents_gain_nothing_by_links(resolve));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
 use fleet_core::path::{LexicalPath, LexicalPathError};
-use fleet_core::port::{FileFacts, FileKind, PathProbeError, Resolved};
+use fleet_core::port::{FileFacts, FileIdentity, FileKind, FollowedLink, PathProbeError, Resolved};
 use rustix::fs::{self, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -27,7 +27,7 @@ pub(super) fn resolve(asked: &LexicalPath) -> Result<Resolved, PathProbeError> {
         super::facts(&fs::fstat(&root).map_err(fail)?).ok_or_else(|| fail(Errno::LOOP))?;
     let mut steps: Vec<Step> = Vec::new();
     let mut pending: VecDeque<String> = asked.components().map(str::to_owned).collect();
-    let mut links = 0;
+    let mut links = Vec::new();
 
     while let Some(name) = pending.pop_front() {
         match name.as_str() {
@@ -65,11 +65,13 @@ pub(super) fn resolve(asked: &LexicalPath) -> Result<Resolved, PathProbeError> {
             steps.push(Step { name, object: Some((fd, facts)) });
             continue;
         }
-        links += 1;
-        if links > MAX_LINKS {
+        if links.len() == MAX_LINKS {
             return Err(PathProbeError::Loop { path: asked.to_string() });
         }
         let target = read_target(asked, &fd)?;
+        let at =
+            path_of(asked, &steps)?.child(&name).map_err(|reason| bad_target(asked, reason))?;
+        links.push(FollowedLink { at, above: identities(&steps, root_facts) });
         if target.starts_with('/') {
             steps.clear();
         }
@@ -77,32 +79,30 @@ pub(super) fn resolve(asked: &LexicalPath) -> Result<Resolved, PathProbeError> {
             pending.push_front(part.to_owned());
         }
     }
-    finish(asked, steps, root_facts)
+    let path = path_of(asked, &steps)?;
+    let (object, ancestors) = match steps.pop() {
+        Some(last) => (last.object.map(|(_, facts)| facts), identities(&steps, root_facts)),
+        None => (Some(root_facts), Vec::new()),
+    };
+    Ok(Resolved { path, object, ancestors, links })
 }
 
-fn finish(
-    asked: &LexicalPath,
-    mut steps: Vec<Step>,
-    root: FileFacts,
-) -> Result<Resolved, PathProbeError> {
-    let bad = |reason| PathProbeError::BadTarget { path: asked.to_string(), reason };
+fn bad_target(asked: &LexicalPath, reason: LexicalPathError) -> PathProbeError {
+    PathProbeError::BadTarget { path: asked.to_string(), reason }
+}
+
+fn path_of(asked: &LexicalPath, steps: &[Step]) -> Result<LexicalPath, PathProbeError> {
     let mut path = LexicalPath::root();
-    for step in &steps {
-        path = path.child(&step.name).map_err(bad)?;
+    for step in steps {
+        path = path.child(&step.name).map_err(|reason| bad_target(asked, reason))?;
     }
-    let (object, at_root) = match steps.pop() {
-        Some(last) => (last.object.map(|(_, facts)| facts), false),
-        None => (Some(root), true),
-    };
-    let mut ancestors: Vec<_> = steps
-        .iter()
-        .rev()
-        .filter_map(|step| step.object.as_ref().map(|(_, facts)| facts.identity))
-        .collect();
-    if !at_root {
-        ancestors.push(root.identity);
-    }
-    Ok(Resolved { path, object, ancestors })
+    Ok(path)
+}
+
+/// Of the existing directories, nearest first, the root last.
+fn identities(steps: &[Step], root: FileFacts) -> Vec<FileIdentity> {
+    let existing = steps.iter().rev().filter_map(|step| step.object.as_ref());
+    existing.map(|(_, facts)| facts.identity).chain([root.identity]).collect()
 }
 
 fn read_target(asked: &LexicalPath, link: &OwnedFd) -> Result<String, PathProbeError> {

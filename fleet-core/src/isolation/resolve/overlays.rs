@@ -140,7 +140,7 @@ impl Work<'_> {
             mode: MountMode::ReadOnly,
             origin: MountOrigin::Overlay { path: wanted.below.to_owned() },
         };
-        let nothing = Resolved { path: source.clone(), object: None, ancestors: Vec::new() };
+        let nothing = Resolved::nothing_at(source.clone());
         let resolved = seen.unwrap_or(nothing);
         self.add(Draft { mount, written: wanted.below.to_owned(), resolved }, cover);
         made.then(|| source.as_path().to_owned())

@@ -49,6 +49,7 @@ impl Work<'_> {
                 mode,
                 origin,
             };
+            self.note_links(entry.from.as_str(), &mount.origin, &resolved);
             let draft = Draft { mount, written: entry.to.to_string(), resolved };
             if let Some(problem) = self.bad_place(&draft, others, cover, home) {
                 self.problems.push(problem);
@@ -64,7 +65,7 @@ impl Work<'_> {
         let Some(resolved) = self.look(entry.to.as_str(), &entry.to, origin) else {
             return false;
         };
-        let lexical = Resolved { path: entry.to.clone(), object: None, ancestors: Vec::new() };
+        let lexical = Resolved::nothing_at(entry.to.clone());
         [lexical, resolved].iter().all(|resolved| {
             let (side, mode) = (Side::Destination, MountMode::ReadOnly);
             self.judge(side, entry.to.as_str(), resolved, mode, origin)

@@ -25,7 +25,7 @@ pub struct LexicalProbe;
 
 impl PathProbe for LexicalProbe {
     fn resolve(&self, path: &LexicalPath) -> Result<Resolved, PathProbeError> {
-        Ok(Resolved { path: path.clone(), object: None, ancestors: Vec::new() })
+        Ok(Resolved::nothing_at(path.clone()))
     }
 
     fn mounts_below(

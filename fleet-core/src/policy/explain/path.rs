@@ -24,7 +24,7 @@ pub(super) fn explain(
 ) -> Explanation {
     let looked = probe.resolve(path);
     let problem = looked.as_ref().err().map(ToString::to_string);
-    let unseen = Resolved { path: path.clone(), object: None, ancestors: Vec::new() };
+    let unseen = Resolved::nothing_at(path.clone());
     let asked = Asked { path, resolved: looked.unwrap_or(unseen), probe };
     let mut answer = match &request.assessment.policy {
         Some(policy) => inside(request, policy, &asked),

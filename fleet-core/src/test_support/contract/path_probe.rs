@@ -150,7 +150,22 @@ fn links(fixture: &mut dyn TreeFixture) {
         assert_eq!(resolved.path, at(fixture, lands), "{asked}");
         assert_eq!(resolved.object.is_some(), exists, "{asked}");
         let again = look(fixture, &resolved.path);
-        assert_eq!(again, resolved, "resolving twice changes nothing: {asked}");
+        let same = (&again.path, &again.object, &again.ancestors);
+        let seen = (&resolved.path, &resolved.object, &resolved.ancestors);
+        assert_eq!(same, seen, "resolving twice changes nothing: {asked}");
+        assert_eq!((again.links.len(), resolved.links.is_empty()), (0, false), "{asked}");
+    }
+    // Each link where it lies, links above it followed, with what holds it.
+    let chain = look(fixture, &at(fixture, "l/real/up/l/chain/file")).links;
+    let places: Vec<&LexicalPath> = chain.iter().map(|link| &link.at).collect();
+    let wanted = ["l/real/up", "l/chain", "l/absolute"].map(|below| at(fixture, below));
+    assert_eq!(places, wanted.iter().collect::<Vec<_>>());
+    for link in &chain {
+        let Some(holder) = link.at.parent() else { panic!("{} has no parent", link.at) };
+        let holder = look(fixture, &holder);
+        let mut above: Vec<FileIdentity> = holder.object.iter().map(|it| it.identity).collect();
+        above.extend(holder.ancestors);
+        assert_eq!(link.above, above, "{}", link.at);
     }
     // `..` after a missing name: either answer is sound as long as it is no success at a wrong place.
     if let Ok(resolved) = fixture.probe().resolve(&at(fixture, "l/gone2")) {

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::path::LexicalPath;
-use crate::port::{FileFacts, FileIdentity, FileKind, PathProbe, PathProbeError, Resolved};
+use crate::port::{
+    FileFacts, FileIdentity, FileKind, FollowedLink, PathProbe, PathProbeError, Resolved,
+};
 
 const MAX_LINKS: usize = 40;
 
@@ -268,8 +270,8 @@ impl MemoryTree {
     fn walk(&self, asked: &LexicalPath) -> Result<Walk, PathProbeError> {
         let mut todo: Vec<String> = asked.components().map(str::to_owned).collect();
         todo.reverse();
-        let mut here = Walk { path: LexicalPath::root(), object: Some(0), trail: Vec::new() };
-        let mut links = 0;
+        let mut here = Walk::at_root();
+        let mut links: Vec<FollowedLink> = Vec::new();
         while let Some(component) = todo.pop() {
             if component == ".." {
                 here = self.up(&here);
@@ -290,12 +292,16 @@ impl MemoryTree {
                 None => None,
             };
             if let Some(Content::Link(target)) = found.map(|node| &self.nodes[node].content) {
-                links += 1;
-                if links > MAX_LINKS {
+                if links.len() == MAX_LINKS {
                     return Err(PathProbeError::Loop { path: asked.to_string() });
                 }
+                let above = here.trail.iter().chain(&here.object).rev();
+                links.push(FollowedLink {
+                    at: place,
+                    above: above.map(|node| Self::identity(*node)).collect(),
+                });
                 if target.starts_with('/') {
-                    here = Walk { path: LexicalPath::root(), object: Some(0), trail: Vec::new() };
+                    here = Walk::at_root();
                 }
                 let parts = target.split('/').filter(|part| !matches!(*part, "" | "."));
                 todo.extend(parts.rev().map(str::to_owned));
@@ -303,17 +309,18 @@ impl MemoryTree {
             }
             let above = here.object;
             here.trail.extend(above);
-            here = Walk { path: place, object: found, trail: here.trail };
+            here = Walk { path: place, object: found, ..here };
         }
+        here.links = links;
         Ok(here)
     }
 
     fn up(&self, here: &Walk) -> Walk {
         let Some(parent) = here.path.parent() else {
-            return Walk { path: LexicalPath::root(), object: Some(0), trail: Vec::new() };
+            return Walk::at_root();
         };
         // Links are gone from `here.path`, so its parent is where `..` leads.
-        self.walk(&parent).unwrap_or(Walk { path: parent, object: None, trail: Vec::new() })
+        self.walk(&parent).unwrap_or(Walk { path: parent, object: None, ..Walk::at_root() })
     }
 }
 
@@ -322,6 +329,14 @@ struct Walk {
     path: LexicalPath,
     object: Option<usize>,
     trail: Vec<usize>,
+    links: Vec<FollowedLink>,
+}
+
+impl Walk {
+    fn at_root() -> Self {
+        let path = LexicalPath::root();
+        Self { path, object: Some(0), trail: Vec::new(), links: Vec::new() }
+    }
 }
 
 impl PathProbe for MemoryTree {
@@ -331,6 +346,7 @@ impl PathProbe for MemoryTree {
             path: walk.path,
             object: walk.object.map(|node| self.facts(node)),
             ancestors: walk.trail.iter().rev().map(|node| Self::identity(*node)).collect(),
+            links: walk.links,
         })
     }
 
