@@ -120,6 +120,7 @@ pub(crate) async fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
         .map(|word| match word {
             PlanWord::Text(text) => text.to_string(),
             PlanWord::Descriptor(index) => format!("<fd {index}>"),
+            PlanWord::DescriptorPath(index) => format!("/proc/self/fd/<{index}>"),
         })
         .collect();
     lines.push(words.join(" "));

@@ -100,6 +100,8 @@ fn raw_words(plan: &LaunchPlan, directory: &Utf8PathBuf) -> Result<Vec<String>, 
                 continue;
             }
             PlanWord::Descriptor(index) => *index,
+            // What asks the sandbox about itself: its three words are part of what is measured.
+            PlanWord::DescriptorPath(_) => continue,
         };
         let flag = words.pop().ok_or("a plan that begins with a descriptor")?;
         match plan.descriptors.get(index).ok_or("a descriptor that was not asked for")? {
@@ -115,8 +117,14 @@ fn raw_words(plan: &LaunchPlan, directory: &Utf8PathBuf) -> Result<Vec<String>, 
                 fs::write(&path, content)?;
                 words.extend(["--ro-bind".to_owned(), path.to_string()]);
             }
-            DescriptorRequest::SeccompFilter { .. } | DescriptorRequest::StatusPipe => {}
-            other @ (DescriptorRequest::Prepared { .. } | DescriptorRequest::ReleasePipe) => {
+            DescriptorRequest::SeccompFilter { .. }
+            | DescriptorRequest::StatusPipe
+            | DescriptorRequest::AttestRequest { .. } => {}
+            // Stands for no flag: the separator in front of it stays.
+            DescriptorRequest::AttestPipe => words.push(flag),
+            other @ (DescriptorRequest::Prepared { .. }
+            | DescriptorRequest::ReleasePipe
+            | DescriptorRequest::OwnProgram) => {
                 return Err(format!("not known to this program: {other:?}").into());
             }
         }

@@ -33,6 +33,13 @@ use ui::{Io, Printer, print_error};
 
 /// Runs with the arguments, environment and streams of this process.
 pub fn run_process() -> u8 {
+    // The first program inside a sandbox, before every agent: it needs nothing of what follows, and
+    // what it takes is added to each start.
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == fleet_sandbox::attest::COMMAND) {
+        let status = fleet_sandbox::attest::inside(&words.collect::<Vec<_>>());
+        return u8::try_from(status).unwrap_or(1);
+    }
     // What a shell left open would live on in runners and tmux servers, for months. Where the system
     // cannot tell what is open this is not known; the launcher of an agent refuses then.
     drop(fleet_sandbox::close_inherited_on_exec());

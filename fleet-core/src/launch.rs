@@ -11,6 +11,7 @@ use std::fmt;
 use camino::Utf8PathBuf;
 use serde::{Deserialize, Serialize};
 
+use crate::attest::AttestRequest;
 use crate::id::{LaunchId, RoleName, Timestamp};
 use crate::isolation::network::{HostRule, Listener, Target};
 use crate::isolation::{BackendName, EnforcementRow};
@@ -44,6 +45,9 @@ pub enum PlanWord {
     Text(Cow<'static, str>),
     /// The number of the descriptor that fulfils the request at this index.
     Descriptor(usize),
+    /// The path below `/proc/self/fd` of the descriptor that fulfils the request at this index: a
+    /// program that can be executed without being mounted anywhere.
+    DescriptorPath(usize),
 }
 
 impl PlanWord {
@@ -93,6 +97,15 @@ pub enum DescriptorRequest {
     /// The read end of a pipe on which the sandbox program waits before it starts the command: until
     /// [`LaunchPlan::network`] is served.
     ReleasePipe,
+    /// The launcher's own program, to be executed inside.
+    OwnProgram,
+    /// What the sandbox is to be asked about itself, as a sealed in-memory file.
+    AttestRequest {
+        /// The questions, as far as the plan knows them.
+        request: AttestRequest,
+    },
+    /// The write end of a pipe on which the answers arrive. The command never gets it.
+    AttestPipe,
 }
 
 /// Something to make on the host before any source is looked at.
@@ -152,6 +165,24 @@ pub struct LaunchPlan {
     pub network: Option<NetworkPlan>,
     /// What this plan promises.
     pub promise: Vec<EnforcementRow>,
+}
+
+impl LaunchPlan {
+    /// What the sandbox is to be asked about itself, if its backend has it asked.
+    pub fn attestation(&self) -> Option<&AttestRequest> {
+        self.descriptors.iter().find_map(|descriptor| match descriptor {
+            DescriptorRequest::AttestRequest { request } => Some(request),
+            _ => None,
+        })
+    }
+
+    /// The same, to add to it.
+    pub fn attestation_mut(&mut self) -> Option<&mut AttestRequest> {
+        self.descriptors.iter_mut().find_map(|descriptor| match descriptor {
+            DescriptorRequest::AttestRequest { request } => Some(request),
+            _ => None,
+        })
+    }
 }
 
 /// What the launcher serves to a sandbox with a network of its own.

@@ -30,6 +30,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod attest;
 pub mod briefing;
 pub mod config;
 pub mod delivery;

@@ -27,8 +27,8 @@ use fleet_core::launch::{ExitRecord, LaunchFile, PlanWord};
 pub use file::take;
 pub use relay::listen_inside;
 
-use descriptors::Fulfilled;
-use guard::{Ended, Guard};
+use descriptors::{Asked, Fulfilled};
+use guard::{Ended, Guard, Listening};
 use prepare::Prepared;
 use serve::Served;
 
@@ -141,9 +141,9 @@ async fn attempt(launch: &LaunchFile, prepared: &mut Prepared) -> Ended {
             .map_err(|errno| Refusal::system("adopt orphans")(errno.into()))?;
         refuse_loader_variables(launch)?;
         prepared.make(&launch.plan)?;
-        let fulfilled = descriptors::fulfil(&launch.plan, prepared)?;
+        let fulfilled = descriptors::fulfil(launch, prepared)?;
         let words = words(launch, &fulfilled, &launch.plan.argv);
-        let Started { child, status, release } = start(launch, words, fulfilled, false)?;
+        let Started { child, status, release, asked } = start(launch, words, fulfilled, false)?;
         let mut status = status
             .map(status::StatusPipe::new)
             .transpose()
@@ -154,6 +154,10 @@ async fn attempt(launch: &LaunchFile, prepared: &mut Prepared) -> Ended {
             _ => Ok(Served::default()),
         };
         let mut guard = Guard::new(launch, &child, status, signals);
+        match asked.map(Listening::new).transpose() {
+            Ok(listening) => guard.listen(listening),
+            Err(error) => guard.refuse(Refusal::system("hear the sandbox")(error).to_string()),
+        }
         match served {
             Ok(Served { network, reports }) => guard.begin(network, &reports),
             Err(refusal) => guard.refuse(refusal.to_string()),
@@ -190,6 +194,7 @@ fn words(launch: &LaunchFile, fulfilled: &Fulfilled, argv: &[PlanWord]) -> Vec<S
         .map(|word| match word {
             PlanWord::Text(text) => text.to_string(),
             PlanWord::Descriptor(index) => fulfilled.number(*index),
+            PlanWord::DescriptorPath(index) => fulfilled.path(*index),
         })
         .collect();
     if let Some(program) = words.first_mut()
@@ -205,6 +210,7 @@ struct Started {
     child: Child,
     status: Option<OwnedFd>,
     release: Option<OwnedFd>,
+    asked: Option<Asked>,
 }
 
 /// Starts the program; with `quiet` it gets no terminal and its errors can be read.
@@ -234,7 +240,12 @@ fn start(
         detail: format!("{program}: {error}"),
     })?;
     // Our copies of what was handed over are closed with `fulfilled`.
-    Ok(Started { child, status: fulfilled.take_status(), release: fulfilled.take_release() })
+    Ok(Started {
+        child,
+        status: fulfilled.take_status(),
+        release: fulfilled.take_release(),
+        asked: fulfilled.take_asked(),
+    })
 }
 
 /// Why the sandbox program ended before the command ran. Its message went to the console, which is
@@ -247,26 +258,37 @@ fn diagnose(launch: &LaunchFile, prepared: &Prepared) -> String {
     };
     let mut argv = plan.argv[..=separator].to_vec();
     argv.push(PlanWord::text("/usr/bin/true"));
-    let trial = descriptors::fulfil(plan, prepared).and_then(|fulfilled| {
+    let trial = descriptors::fulfil(launch, prepared).and_then(|fulfilled| {
         let words = words(launch, &fulfilled, &argv);
-        let Started { child, status: _status, release } = start(launch, words, fulfilled, true)?;
+        let Started { child, status: _status, release, asked: _asked } =
+            start(launch, words, fulfilled, true)?;
         // Nothing is to be served to a harmless command: the end of input lets it go on.
         drop(release);
         child.wait_with_output().map_err(Refusal::system("wait for the sandbox program"))
     });
     match trial {
         Err(refusal) => refusal.to_string(),
-        Ok(output) if output.status.success() => format!(
-            "the sandbox works, but `{}` could not be executed in it: not visible there, or not \
-             executable",
-            launch.command.argv.first().map_or("", String::as_str)
-        ),
+        // The program inside says by itself when it cannot execute the command.
+        Ok(output) if output.status.success() && plan.attestation().is_some() => {
+            "the sandbox works, but it did not answer the questions about itself: ours-fleet cannot \
+             be executed in it"
+                .to_owned()
+        }
+        Ok(output) if output.status.success() => not_executed(launch),
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stderr);
             let reason: String = text.trim().chars().take(500).collect();
             format!("the sandbox could not be made: {reason}")
         }
     }
+}
+
+fn not_executed(launch: &LaunchFile) -> String {
+    format!(
+        "the sandbox works, but `{}` could not be executed in it: not visible there, or not \
+         executable",
+        launch.command.argv.first().map_or("", String::as_str)
+    )
 }
 
 fn exit_record(launch: &LaunchFile, started_at: Timestamp, ended: Ended) -> ExitRecord {

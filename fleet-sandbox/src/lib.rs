@@ -4,12 +4,14 @@
 //!   policy and again right before a launch.
 //! * [`BubblewrapIsolation`] and [`NoIsolation`] are the isolation backends: a trial with the very
 //!   flags of a role, and a pure plan.
+//! * [`attest`] has a sandbox asked about itself before its command starts.
 //! * [`run_pane`] is the launcher: the process in a role's console that makes a plan real, guards it
 //!   and records how it ended.
 //!
 //! The crate decides nothing about *what* a role may see: that is `fleet-core`'s policy. It reads no
 //! environment variable: everything comes from its caller or from the launch file.
 
+pub mod attest;
 pub mod bubblewrap;
 pub mod launch;
 mod none;
@@ -18,7 +20,7 @@ mod path_probe;
 mod procfs;
 #[cfg(target_os = "linux")]
 pub mod seccomp;
-#[expect(unsafe_code, reason = "the one audited place: a namespace ioctl without a safe wrapper")]
+#[expect(unsafe_code, reason = "the one audited place: calls without a safe wrapper")]
 mod sys;
 
 pub use bubblewrap::{BubblewrapIsolation, HostView};

@@ -16,6 +16,7 @@ mod contract {
     mod path_probe;
 }
 mod escape {
+    mod attest;
     mod files;
     mod identity;
     mod lifetime;
@@ -32,6 +33,7 @@ mod golden {
     pub(crate) mod argv;
 }
 mod integration {
+    mod attest;
     mod launcher;
     mod listing;
     mod relay;

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use fleet_core::attest::AttestRequest;
 use fleet_core::briefing::{self, BriefingInputs};
 use fleet_core::config::{Role, YamlMode};
 use fleet_core::environment::{EnvironmentInputs, child_environment};
 use fleet_core::harness::screen::TerminalDriver;
 use fleet_core::harness::{ExitPolicy, Harness, SessionIds, StartMode};
 use fleet_core::id::{LaunchId, RoleName, SessionId};
-use fleet_core::isolation::forbidden::ForbiddenList;
-use fleet_core::isolation::select::{Fallback, candidates, fallback};
+use fleet_core::isolation::forbidden::{ForbiddenList, Tier};
+use fleet_core::isolation::select::{Fallback, candidates, fallback, strict};
 use fleet_core::isolation::{BackendName, IsolationPolicy};
 use fleet_core::launch::{Environment, LaunchFile, LaunchPlan};
 use fleet_core::layout::RoleTrees;
@@ -196,7 +197,7 @@ impl Attempt<'_> {
                 continue;
             }
             let start = Start { home, finder, decision, session };
-            return self.write(ledger, start, assessment, &chosen);
+            return self.write(ledger, start, assessment, &chosen, &forbidden, &*probe);
         }
     }
 
@@ -392,13 +393,18 @@ impl Attempt<'_> {
         start: Start,
         assessment: Assessment,
         outer: &Outer<'_>,
+        forbidden: &ForbiddenList,
+        probe: &dyn PathProbe,
     ) -> Result<Prepared, Refused> {
         let Start { home, finder, decision, session } = start;
         let store = &self.runtime.ports.store;
         let now = self.runtime.ports.clock.now();
         let isolated = outer.backend.name() != BackendName::None;
         let policy = assessment.policy.as_ref().filter(|_| isolated);
-        let plan = self.launch_plan(&assessment, policy, outer)?;
+        let mut plan = self.launch_plan(&assessment, policy, outer)?;
+        if let (Some(policy), Some(request)) = (policy, plan.attestation_mut()) {
+            self.ask(request, policy, forbidden, probe)?;
+        }
 
         self.write_degraded_marker(outer.degraded.as_deref(), &now.to_string())?;
         self.write_state_files()?;
@@ -467,6 +473,33 @@ impl Attempt<'_> {
             start_stagger_ms: self.loaded.fleet.start_stagger_ms,
             configured_roles: self.loaded.fleet.roles.len(),
         })
+    }
+
+    /// What the sandbox is asked about itself beyond what its backend asks: whether it hides what no
+    /// role may see. Where the role must not start without isolation, it must not with less either.
+    fn ask(
+        &self,
+        request: &mut AttestRequest,
+        policy: &IsolationPolicy,
+        forbidden: &ForbiddenList,
+        probe: &dyn PathProbe,
+    ) -> Result<(), Refused> {
+        let mut hidden: Vec<LexicalPath> = forbidden
+            .entries()
+            .iter()
+            .filter(|entry| entry.tier == Tier::NoExposure)
+            .map(|entry| entry.resolved.clone())
+            .chain(forbidden.names(Tier::NoExposure, probe))
+            .collect();
+        hidden.push(lexical(&self.trees.control)?);
+        request.hide(policy, &hidden);
+        let fleet = &self.loaded.fleet;
+        let required = fleet.policy.require.forbids_unisolated(&fleet.provenance);
+        let uid = self.runtime.world.uid;
+        request.strict = self.role.isolation.as_ref().is_some_and(|block| {
+            strict(block, self.role.permissions, uid, required.as_deref()).is_some()
+        });
+        Ok(())
     }
 
     fn launch_plan(

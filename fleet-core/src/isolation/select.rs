@@ -57,6 +57,17 @@ pub fn fallback(
     }
 }
 
+/// The rule by which a role must not start with less isolation than it asks for, if there is one.
+/// The same rules as for [`fallback`]: a sandbox that does not hold is no better than none.
+pub fn strict(
+    block: &IsolationBlock,
+    permissions: Permissions,
+    uid: u32,
+    required: Option<&str>,
+) -> Option<String> {
+    refusal(block, permissions, uid, required, &[])
+}
+
 fn reason(block: &IsolationBlock, failures: &[(BackendName, ProbeFailure)]) -> String {
     if failures.is_empty() {
         return format!("isolation backend `{}` is not available in this build", block.backend);

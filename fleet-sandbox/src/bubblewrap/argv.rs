@@ -1,13 +1,13 @@
 //! The command line of `bwrap`, from a policy. Pure: opens nothing, asks nothing.
 //!
 //! Order: namespaces, the system view, in-memory directories, the policy's mounts, the lock on the
-//! root, filters, the command. The environment is not in it: `bwrap` is started with the built one.
+//! root, filters, the program that asks the sandbox about itself, the command. The environment is not in it: `bwrap` is started with the built one.
 //! Tests: `golden/argv.rs` (whole lines), `property/plan.rs` (nothing added, command unchanged).
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use fleet_core::isolation::network::NetworkLayout;
+use fleet_core::isolation::network::{Listener, NetworkLayout};
 use fleet_core::isolation::system::ETC_SHOWN;
 use fleet_core::isolation::{
     BackendName, EnforcementRow, IsolationPolicy, Mount, MountMode, MountOrigin, NetworkMode,
@@ -21,6 +21,7 @@ use fleet_core::port::{FileKind, PlanError, ProbeEvidence};
 
 use super::fold::Folded;
 use super::system::{HostView, SystemPath};
+use crate::attest;
 use crate::seccomp;
 
 /// The name of every sandbox.
@@ -159,6 +160,18 @@ impl Line {
         Ok(())
     }
 
+    /// The first program inside asks what holds, and becomes the command.
+    fn attest(&mut self, host: &HostView, policy: &IsolationPolicy, listeners: &[Listener]) {
+        let masks = if masks_proc(host, policy) { host.proc_masks.as_slice() } else { &[] };
+        let secrets: Vec<&str> = host.etc_secrets.iter().map(|(path, _)| *path).collect();
+        let request = attest::request::bubblewrap(policy, listeners, HOSTNAME, masks, &secrets);
+        self.words.push(PlanWord::DescriptorPath(self.descriptors.len()));
+        self.descriptors.push(DescriptorRequest::OwnProgram);
+        self.descriptor(attest::COMMAND, DescriptorRequest::AttestRequest { request });
+        self.words.push(PlanWord::Descriptor(self.descriptors.len()));
+        self.descriptors.push(DescriptorRequest::AttestPipe);
+    }
+
     fn mount(&mut self, mount: &Mount, by_descriptor: bool) -> Result<(), PlanError> {
         let source = mount.source.as_path();
         let request = if let Some((identity, file)) = mount.identity.zip(mount.kind) {
@@ -239,6 +252,8 @@ pub(super) fn plan(
         line.descriptor("--add-seccomp-fd", DescriptorRequest::SeccompFilter { profile });
     }
     line.literals(["--"]);
+    let listeners = if served { layout.listeners.as_slice() } else { &[] };
+    line.attest(host, policy, listeners);
     line.words.extend(command.argv.iter().map(PlanWord::text));
 
     Ok(LaunchPlan {

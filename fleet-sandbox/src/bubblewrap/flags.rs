@@ -10,7 +10,7 @@ use fleet_core::isolation::Item;
 pub enum Guard {
     /// Without it this row of the observation no longer holds.
     Row(Item),
-    /// Without it bubblewrap refuses the rest of the line.
+    /// Without it bubblewrap refuses the rest of the line, or the command is not started.
     Refused,
     /// It protects nothing by itself: without it the command does not run, or runs elsewhere.
     Setup,
@@ -52,7 +52,8 @@ pub const FLAGS: &[Flag] = &[
     flag("--bind-fd", 2, Guard::Row(Item::Filesystem)),
     flag("--ro-bind-data", 2, Guard::Row(Item::Filesystem)),
     flag("--symlink", 2, Guard::Setup),
-    flag("--proc", 1, Guard::Row(Item::Filesystem)),
+    // The program that asks what holds is executed by a path below it.
+    flag("--proc", 1, Guard::Refused),
     flag("--dev", 1, Guard::Row(Item::Filesystem)),
     flag("--size", 1, Guard::Row(Item::Filesystem)),
     flag("--perms", 1, Guard::Row(Item::Filesystem)),

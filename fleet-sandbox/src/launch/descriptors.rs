@@ -5,14 +5,16 @@ use std::io::{Seek as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use camino::Utf8Path;
-use fleet_core::launch::{DescriptorRequest, LaunchPlan, PlanWord};
+use fleet_core::attest::AttestRequest;
+use fleet_core::launch::{DescriptorRequest, LaunchFile, PlanWord};
 use fleet_core::port::{FileIdentity, FileKind};
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::fs::{CWD, MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create, openat};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::Refusal;
 use super::prepare::Prepared;
+use crate::attest::launcher::{Canaries, complete};
 use crate::path_probe::open_exact;
 use crate::seccomp;
 
@@ -21,12 +23,26 @@ pub(super) struct Fulfilled {
     passed: Vec<OwnedFd>,
     status: Option<OwnedFd>,
     release: Option<OwnedFd>,
+    asked: Option<(AttestRequest, Canaries)>,
+    answers: Option<OwnedFd>,
+}
+
+/// What a sandbox is asked about itself, and our end of the pipe on which it answers.
+pub(super) struct Asked {
+    pub(super) request: AttestRequest,
+    pub(super) canaries: Canaries,
+    pub(super) answers: OwnedFd,
 }
 
 impl Fulfilled {
     /// The number of a request's descriptor. [`fulfil`] has checked that it exists.
     pub(super) fn number(&self, index: usize) -> String {
         self.passed.get(index).map_or_else(|| "-1".to_owned(), |fd| fd.as_raw_fd().to_string())
+    }
+
+    /// The path by which a program reaches a request's descriptor.
+    pub(super) fn path(&self, index: usize) -> String {
+        format!("/proc/self/fd/{}", self.number(index))
     }
 
     /// Lets the descriptors, and no others, survive the next exec.
@@ -46,12 +62,21 @@ impl Fulfilled {
     pub(super) fn take_release(&mut self) -> Option<OwnedFd> {
         self.release.take()
     }
+
+    /// What the sandbox is asked, if it is asked anything.
+    pub(super) fn take_asked(&mut self) -> Option<Asked> {
+        let ((request, canaries), answers) = self.asked.take().zip(self.answers.take())?;
+        Some(Asked { request, canaries, answers })
+    }
 }
 
-pub(super) fn fulfil(plan: &LaunchPlan, prepared: &Prepared) -> Result<Fulfilled, Refusal> {
+pub(super) fn fulfil(launch: &LaunchFile, prepared: &Prepared) -> Result<Fulfilled, Refusal> {
+    let plan = &launch.plan;
     let known = plan.argv.iter().all(|word| match word {
         PlanWord::Text(_) => true,
-        PlanWord::Descriptor(index) => *index < plan.descriptors.len(),
+        PlanWord::Descriptor(index) | PlanWord::DescriptorPath(index) => {
+            *index < plan.descriptors.len()
+        }
     });
     if !known {
         return Err(Refusal::Plan { why: "a word names no descriptor".to_owned() });
@@ -59,7 +84,7 @@ pub(super) fn fulfil(plan: &LaunchPlan, prepared: &Prepared) -> Result<Fulfilled
     for check in &plan.checks {
         open_source(&check.path, check.identity, check.file)?;
     }
-    let (mut status, mut release) = (None, None);
+    let (mut status, mut release, mut asked, mut answers) = (None, None, None, None);
     let mut passed = Vec::with_capacity(plan.descriptors.len());
     for request in &plan.descriptors {
         passed.push(match request {
@@ -77,17 +102,36 @@ pub(super) fn fulfil(plan: &LaunchPlan, prepared: &Prepared) -> Result<Fulfilled
                 .ok_or_else(|| Refusal::Plan { why: "a directory was not prepared".to_owned() })?
                 .try_clone()
                 .map_err(Refusal::system("duplicate a descriptor"))?,
+            DescriptorRequest::OwnProgram => {
+                let flags = OFlags::PATH | OFlags::CLOEXEC;
+                openat(CWD, "/proc/self/exe", flags, Mode::empty())
+                    .map_err(|errno| Refusal::system("open this program")(errno.into()))?
+            }
+            DescriptorRequest::AttestRequest { request } => {
+                let (request, canaries) = complete(launch, request);
+                let text = serde_json::to_vec(&request)
+                    .map_err(|error| Refusal::Plan { why: error.to_string() })?;
+                if asked.replace((request, canaries)).is_some() {
+                    return Err(Refusal::Plan { why: "two sets of questions".to_owned() });
+                }
+                in_memory("attest", &text)?
+            }
+            DescriptorRequest::AttestPipe => {
+                let (read, write) = pipe()?;
+                if answers.replace(read).is_some() {
+                    return Err(Refusal::Plan { why: "two pipes for answers".to_owned() });
+                }
+                write
+            }
             DescriptorRequest::StatusPipe => {
-                let (read, write) = pipe_with(PipeFlags::CLOEXEC)
-                    .map_err(|errno| Refusal::system("make a pipe")(errno.into()))?;
+                let (read, write) = pipe()?;
                 if status.replace(read).is_some() {
                     return Err(Refusal::Plan { why: "two status pipes".to_owned() });
                 }
                 write
             }
             DescriptorRequest::ReleasePipe => {
-                let (read, write) = pipe_with(PipeFlags::CLOEXEC)
-                    .map_err(|errno| Refusal::system("make a pipe")(errno.into()))?;
+                let (read, write) = pipe()?;
                 if release.replace(write).is_some() {
                     return Err(Refusal::Plan { why: "two release pipes".to_owned() });
                 }
@@ -95,7 +139,14 @@ pub(super) fn fulfil(plan: &LaunchPlan, prepared: &Prepared) -> Result<Fulfilled
             }
         });
     }
-    Ok(Fulfilled { passed, status, release })
+    if asked.is_some() != answers.is_some() {
+        return Err(Refusal::Plan { why: "questions and answers belong together".to_owned() });
+    }
+    Ok(Fulfilled { passed, status, release, asked, answers })
+}
+
+fn pipe() -> Result<(OwnedFd, OwnedFd), Refusal> {
+    pipe_with(PipeFlags::CLOEXEC).map_err(|errno| Refusal::system("make a pipe")(errno.into()))
 }
 
 /// Opens a source without following a link anywhere, and only if it still is what was resolved.

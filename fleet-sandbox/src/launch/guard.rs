@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::process::Child;
 use std::time::Duration;
 
+use fleet_core::attest::AttestRequest;
 use fleet_core::launch::{LaunchFile, Observation};
 use rustix::io::Errno;
 use rustix::process::{
@@ -12,9 +13,11 @@ use rustix::process::{
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::descriptors::Asked;
 use super::record;
 use super::relay::Network;
 use super::status::{Report, StatusPipe};
+use crate::attest::launcher::{Answer, AnswerPipe, Canaries};
 use crate::observe::{self, Sandboxed};
 use crate::procfs;
 
@@ -86,6 +89,23 @@ struct Harness {
     handle: OwnedFd,
 }
 
+/// Waits for what a sandbox answers about itself.
+pub(super) struct Listening {
+    request: AttestRequest,
+    pipe: AnswerPipe,
+    /// Closed when the answer is there.
+    canaries: Option<Canaries>,
+    answer: Option<Answer>,
+}
+
+impl Listening {
+    pub(super) fn new(asked: Asked) -> std::io::Result<Self> {
+        let Asked { request, canaries, answers } = asked;
+        let pipe = AnswerPipe::new(answers)?;
+        Ok(Self { request, pipe, canaries: Some(canaries), answer: None })
+    }
+}
+
 pub(super) struct Guard<'a> {
     launch: &'a LaunchFile,
     child: u32,
@@ -98,6 +118,8 @@ pub(super) struct Guard<'a> {
     /// What serves the sandbox; gone with the guard.
     network: Option<Network>,
     look_until: Option<Instant>,
+    /// Until it has answered, what runs inside is not the command yet.
+    listening: Option<Listening>,
     ended: Ended,
 }
 
@@ -121,8 +143,14 @@ impl<'a> Guard<'a> {
             observed: false,
             network: None,
             look_until: None,
+            listening: None,
             ended: Ended::default(),
         }
+    }
+
+    /// Expects an answer before the command runs.
+    pub(super) fn listen(&mut self, listening: Option<Listening>) {
+        self.listening = listening;
     }
 
     /// Takes over what is known of the sandbox already.
@@ -146,13 +174,20 @@ impl<'a> Guard<'a> {
         }
         let mut kill_at: Option<Instant> = None;
         let how = loop {
+            let looking = self.look_until.is_some() && may_look(self.listening.as_ref());
             let reports = async {
                 match &mut self.status {
                     Some(pipe) if pipe.is_open() => pipe.next().await,
                     _ => std::future::pending().await,
                 }
             };
-            let looking = self.look_until.is_some();
+            let answer = async {
+                match &mut self.listening {
+                    Some(Listening { pipe, answer: None, .. }) => pipe.answer().await,
+                    _ => std::future::pending().await,
+                }
+            };
+
             tokio::select! {
                 // Ends are looked at first, so that nothing else delays them.
                 biased;
@@ -170,6 +205,7 @@ impl<'a> Guard<'a> {
                     kill_at = kill_at.or_else(|| Some(self.ask_to_end()));
                 }
                 reports = reports => self.note(&reports),
+                answer = answer => self.hear(answer),
                 () = sleep_until(kill_at.unwrap_or_else(Instant::now)), if kill_at.is_some() => {
                     self.kill_everything();
                     // Again, should something have been started meanwhile.
@@ -211,14 +247,36 @@ impl<'a> Guard<'a> {
             }
             if report.exit_code.is_some() {
                 self.exit_code = report.exit_code;
-                self.ended.started = true;
             }
         }
+    }
+
+    /// Takes in what the sandbox answered about itself; by now it is the command that runs, or nothing.
+    fn hear(&mut self, answer: Answer) {
+        let error = match &answer {
+            Answer::Started(_) | Answer::None => None,
+            Answer::Refused(record) => Some(format!(
+                "the sandbox does not hold what it promises, so the command was not started: {}",
+                record.complaint()
+            )),
+            Answer::NotExecuted(_, reason) => {
+                Some(format!("{} ({reason})", super::not_executed(self.launch)))
+            }
+        };
+        self.ended.error = self.ended.error.take().or(error);
+        if let Some(listening) = &mut self.listening {
+            listening.canaries = None;
+            listening.answer = Some(answer);
+        }
+        self.look();
     }
 
     /// Looks for the command below the sandbox's first process, and observes it once it runs.
     fn look(&mut self) {
         let (Some(init), Some(until)) = (self.init, self.look_until) else { return };
+        if !may_look(self.listening.as_ref()) {
+            return;
+        }
         let late = Instant::now() >= until;
         let Some(pid) = observe::command_pid(self.child, init) else {
             if late {
@@ -245,12 +303,17 @@ impl<'a> Guard<'a> {
     }
 
     fn write_observation(&self, seen: Option<&observe::Facts>) {
+        let mut rows = observe::rows(&self.launch.plan, seen);
+        if let Some(listening) = &self.listening {
+            let record = listening.answer.as_ref().and_then(Answer::record);
+            rows = observe::agree(rows, &listening.request, record);
+        }
         let observation = Observation {
             version: LaunchFile::VERSION,
             launch_id: self.launch.launch_id.clone(),
             at: record::now(),
             backend: self.launch.plan.backend,
-            rows: observe::rows(&self.launch.plan, seen),
+            rows,
         };
         if let Err(error) = record::publish(&self.launch.observed, &observation) {
             super::say(&format!("failed to write what was observed: {error}"));
@@ -291,6 +354,13 @@ impl<'a> Guard<'a> {
             let reports = pipe.drain();
             self.note(&reports);
         }
+        if let Some(Listening { pipe, answer: None, .. }) = &mut self.listening {
+            let answer = pipe.drain();
+            self.hear(answer);
+        }
+        // Reported of whatever the sandbox program ran, which is the command only after the answer.
+        self.ended.started |= self.exit_code.is_some();
+        self.ended.started &= may_look(self.listening.as_ref());
         let sandboxed = self.status.is_some();
         let code = how.exit_status().or(self.exit_code);
         match (how.terminating_signal(), code) {
@@ -319,6 +389,11 @@ impl<'a> Guard<'a> {
         leave_nothing_behind(&mut self.signals.child).await;
         self.ended
     }
+}
+
+/// Whether what runs inside is the command.
+fn may_look(listening: Option<&Listening>) -> bool {
+    listening.is_none_or(|listening| matches!(listening.answer, Some(Answer::Started(_))))
 }
 
 /// Whatever the command started ends with it, sandboxed or not. Orphans are adopted, so without a

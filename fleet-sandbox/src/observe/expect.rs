@@ -57,7 +57,7 @@ pub(super) fn expected(plan: &LaunchPlan) -> Option<Expected> {
         .skip(1)
         .map(|word| match word {
             PlanWord::Text(text) => text.to_string(),
-            PlanWord::Descriptor(index) => format!("\0{index}"),
+            PlanWord::Descriptor(index) | PlanWord::DescriptorPath(index) => format!("\0{index}"),
         })
         .collect();
     let network = plan.network.iter().flat_map(|network| &network.listeners);

@@ -106,7 +106,7 @@ fn shown(plan: &LaunchPlan) -> String {
         let written = match word {
             PlanWord::Text(word) if word.starts_with("--") => write!(text, "\n{word}"),
             PlanWord::Text(word) => write!(text, " {word:?}"),
-            PlanWord::Descriptor(index) => {
+            PlanWord::Descriptor(index) | PlanWord::DescriptorPath(index) => {
                 let request = serde_json::to_string(&plan.descriptors[*index]).expect("json");
                 write!(text, " <{request}>")
             }
@@ -152,7 +152,7 @@ fn every_flag_is_in_the_table() {
             .iter()
             .map(|word| match word {
                 PlanWord::Text(text) => text.to_string(),
-                PlanWord::Descriptor(index) => index.to_string(),
+                PlanWord::Descriptor(index) | PlanWord::DescriptorPath(index) => index.to_string(),
             })
             .collect();
         assert!(flags::split(&words).is_some_and(|parts| parts.len() > 20));

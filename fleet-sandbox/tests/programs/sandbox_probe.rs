@@ -42,6 +42,12 @@ fn main() {
     {
         std::process::exit(fleet_sandbox::listen_inside(arguments));
     }
+    if let [word, arguments @ ..] = args.as_slice()
+        && word == fleet_sandbox::attest::COMMAND
+    {
+        let arguments: Vec<std::ffi::OsString> = arguments.iter().map(Into::into).collect();
+        std::process::exit(fleet_sandbox::attest::inside(&arguments));
+    }
     for attempt in args.split(|word| word == "::") {
         let attempt: Vec<&str> = attempt.iter().map(String::as_str).collect();
         match run(&attempt) {

@@ -68,7 +68,11 @@ proptest! {
         // The first separator ends the flags, whatever the command holds.
         let at = plan.argv.iter().position(|word| *word == PlanWord::text("--")).expect("there");
         let tail: Vec<PlanWord> = argv.into_iter().map(PlanWord::text).collect();
-        prop_assert_eq!(&plan.argv[at + 1..], &tail[..]);
+        // In between only the program that asks what holds, with its two descriptors.
+        let (asks, command) = plan.argv[at + 1..].split_at(4);
+        prop_assert!(matches!(asks[0], PlanWord::DescriptorPath(_)));
+        prop_assert_eq!(&asks[1], &PlanWord::text("_attest"));
+        prop_assert_eq!(command, &tail[..]);
     }
 
     #[test]
@@ -78,7 +82,7 @@ proptest! {
         let (policy, plan) = plan(mounts, vec!["x".to_owned()], by_descriptor);
         let words: Vec<String> = plan.argv[1..].iter().map(|word| match word {
             PlanWord::Text(text) => text.to_string(),
-            PlanWord::Descriptor(index) => format!("#{index}"),
+            PlanWord::Descriptor(index) | PlanWord::DescriptorPath(index) => format!("#{index}"),
         }).collect();
         let mut left = policy.mounts.clone();
         for (flag, operands) in flags::split(&words).expect("known flags") {

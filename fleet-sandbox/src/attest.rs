@@ -1,0 +1,87 @@
+//! Self-attestation: the sandbox is asked about itself, from inside, before its command starts.
+//!
+//! The launcher hands two descriptors into the sandbox: the questions, in sealed memory, and the write
+//! end of a pipe. The first program inside is this one, by a third descriptor, so nothing has to be
+//! mounted for it. It tries what must not work, writes down what it found, and becomes the command by
+//! exec; all three descriptors are closed by that. The command is not there yet when the answers are
+//! given, and cannot give any itself.
+//!
+//! `request` makes the questions from a policy, `checks` answers them, `launcher` is the other side:
+//! what only it can fill in, and its end of the pipe. No part of it knows a backend but the function
+//! in `request` that is named after one.
+//! Tests: `shim/` (each flag dropped), `integration/attest.rs`, `escape/attest.rs`.
+
+mod checks;
+pub(crate) mod launcher;
+pub mod request;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use fleet_core::attest::{AttestCheck, AttestRecord, AttestReport, AttestRequest, Failure};
+
+use crate::launch::{REFUSED, close_inherited_on_exec};
+use crate::sys;
+
+/// The hidden command that runs [`inside`].
+pub const COMMAND: &str = "_attest";
+/// No request is larger.
+const LIMIT: u64 = 4 * 1024 * 1024;
+/// Status of a shell for a program that it cannot execute.
+const NOT_EXECUTED: i32 = 127;
+
+/// Answers every question, about the process that calls it and what it can reach.
+///
+/// Changes nothing, also where a protection is missing: what is tried is undone by being closed. Needs
+/// `/proc`; what cannot be looked at is a no. Blocking; some microseconds a question.
+pub fn run(request: &AttestRequest) -> AttestRecord {
+    let facts = checks::Facts::gather();
+    AttestRecord::of(request.checks.iter().map(|AttestCheck { item, probe }| {
+        let failure =
+            checks::check(probe, &facts).err().map(|saw| Failure { check: probe.to_string(), saw });
+        (*item, failure)
+    }))
+}
+
+/// The first program inside a sandbox: `_attest REQUEST PIPE COMMAND…`, with the numbers of two
+/// descriptors. Marks all descriptors but the three standard ones so that the command gets none,
+/// reports, and becomes the command. Returns, with the status to exit with, only if it does not:
+/// [`REFUSED`] when the request is strict and an answer is no, or when it cannot be answered at all.
+///
+/// Must be called before anything else is opened or started.
+pub fn inside(arguments: &[OsString]) -> i32 {
+    let [request, pipe, program, arguments @ ..] = arguments else { return REFUSED };
+    // Whoever started this finds no report in the pipe, and says so.
+    let Some((mut pipe, request)) = open(request, pipe) else { return REFUSED };
+    let record = run(&request);
+    let refused = request.strict && !record.holds();
+    if report(&mut pipe, &AttestReport::Record { record, refused }).is_err() || refused {
+        return REFUSED;
+    }
+    let error = Command::new(program).args(arguments).exec();
+    let _ = report(&mut pipe, &AttestReport::NotExecuted { reason: error.to_string() });
+    NOT_EXECUTED
+}
+
+fn open(request: &OsString, pipe: &OsString) -> Option<(File, AttestRequest)> {
+    let number = |text: &OsString| text.to_str()?.parse::<i32>().ok().filter(|number| *number > 2);
+    let (request, pipe) = (number(request)?, number(pipe)?);
+    if request == pipe {
+        return None;
+    }
+    close_inherited_on_exec().ok()?;
+    let (request, pipe) = (sys::take(request)?, sys::take(pipe)?);
+    let mut text = Vec::new();
+    File::from(request).take(LIMIT).read_to_end(&mut text).ok()?;
+    let request: AttestRequest = serde_json::from_slice(&text).ok()?;
+    (request.version == AttestRequest::VERSION).then(|| (File::from(pipe), request))
+}
+
+fn report(pipe: &mut File, report: &AttestReport) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(report)?;
+    line.push(b'\n');
+    pipe.write_all(&line)
+}
