@@ -336,3 +336,83 @@ fn a_grant_that_an_agent_replaced_by_a_link_is_refused() {
         (state["state"] != "running" && told).then_some(())
     });
 }
+
+/// A `bwrap` that shows one directory more than it is told to.
+fn bwrap_that_shows(path: &Path) -> String {
+    let path = path.display();
+    format!(
+        r#"#!/bin/sh
+left=$#
+shown=
+while [ "$left" -gt 0 ]; do
+  word=$1; shift; left=$((left - 1))
+  if [ -z "$shown" ] && [ "$word" = --remount-ro ]; then
+    set -- "$@" --ro-bind {path} {path}
+    shown=1
+  fi
+  set -- "$@" "$word"
+done
+exec /usr/bin/env -u PWD -u OLDPWD -u SHLVL -u _ /usr/bin/bwrap "$@"
+"#
+    )
+}
+
+/// What a sandbox shows against its plan is found from inside, by name, before anything can read it.
+#[rstest]
+#[case("{ network: deny }", false)]
+#[case("{ network: allow, on_unavailable: strict }", false)]
+#[case("{ network: deny, on_unavailable: warn }", true)]
+fn a_sandbox_that_shows_a_key(#[case] isolation: &str, #[case] starts: bool) {
+    needs!("tmux", "bwrap");
+    let mut env = TestEnvironment::with_fleet(&format!(
+        "roles:\n  A:\n    harness: command\n    harness_options: {{ argv: [/bin/sh, -c, 'echo up > \"$OURS_FLEET_STATE/up\"; exec /bin/cat'] }}\n    isolation: {isolation}\n"
+    ));
+    env.write(".ssh/id_ed25519", "key");
+    let keys = env.path(".ssh");
+    let path = path_with(&env, Some(&bwrap_that_shows(&keys)));
+    env.set("PATH", &path);
+    let complaint = format!("not true that {} is hidden: it can be opened", keys.display());
+    if !starts {
+        env.run(["up"]);
+        wait_for("the refusal is logged", || {
+            env.run(["logs", "A"]).all().contains(&complaint).then_some(())
+        });
+        env.run(["down"]).expect(0);
+        assert!(env.state_file("A", "up").is_none(), "the program must not have run");
+        return;
+    }
+    env.run(["up"]).expect(0);
+    let row = wait_for("an observation", || {
+        let rows = env.status("A")["enforcement"].as_array().cloned().unwrap_or_default();
+        rows.into_iter().find(|row| row["item"] == "filesystem")
+    });
+    assert_eq!(row["level"], "missing", "{row}");
+    assert!(row["evidence"].as_str().expect("text").contains(&complaint), "{row}");
+    let report = env.run(["doctor", "--json"]).json();
+    let checks = report["checks"].as_array().expect("a list");
+    let observed = checks.iter().find(|check| check["name"] == "isolation: A observed");
+    assert_eq!(observed.expect("a row")["level"], "fail", "{report}");
+}
+
+#[test]
+fn doctor_says_what_a_sandbox_lets_through_and_what_was_observed_of_it() {
+    needs!("tmux", "bwrap");
+    let env = TestEnvironment::with_fleet(
+        "roles:\n  A:\n    harness: command\n    harness_options: { argv: [cat] }\n    isolation: { network: allowlist, allow_hosts: [api.example:443] }\n",
+    );
+    let row = |name: &str| {
+        let report = env.run(["doctor", "--json"]).json();
+        let checks = report["checks"].as_array().expect("a list").clone();
+        checks.into_iter().find(|check| check["name"] == name)
+    };
+    let network = row("isolation: A network").expect("a row");
+    assert_eq!(network["detail"], "allowlist: api.example:443", "{network}");
+    assert_eq!(row("isolation: terminal").expect("a row")["level"], "pass");
+    assert!(row("isolation: A observed").is_none(), "it does not run");
+    env.run(["up"]).expect(0);
+    let observed = wait_for("an observation", || {
+        row("isolation: A observed").filter(|check| check["level"] == "pass")
+    });
+    let detail = observed["detail"].as_str().expect("text");
+    assert!(detail.contains("from outside and from inside"), "{detail}");
+}

@@ -8,6 +8,7 @@ use fleet_core::port::{CommandSpec, Exec, Exit, ProbeEvidence, ProbeFailure};
 use std::borrow::Cow;
 
 use super::argv;
+use super::gates::Gates;
 use super::system::HostView;
 use crate::seccomp;
 
@@ -101,7 +102,21 @@ fn last_line(text: &str) -> String {
     text.lines().last().unwrap_or_default().chars().take(300).collect()
 }
 
-/// Words of `bwrap` and what to do about them; the first entry that matches counts.
+/// Words of `bwrap` that mean that no namespace could be made, or no full one. Which setting is in the
+/// way, the system is asked.
+const BLOCKED: &[&str] = &[
+    "No space left on device",
+    "nesting depth",
+    "setting up uid map: Permission denied",
+    "No permissions to create",
+    "Creating new namespace failed: Operation not permitted",
+    "Creating new namespace failed: Permission denied",
+    "Failed RTM_NEWADDR: Operation not permitted",
+    "capset failed",
+];
+
+/// Words of `bwrap` and what to do about them, where no setting explains it; the first entry that
+/// matches counts.
 const REMEDIES: &[(&[&str], &str)] = &[
     (
         &["No space left on device", "nesting depth"],
@@ -130,11 +145,22 @@ const REMEDIES: &[(&[&str], &str)] = &[
 ];
 
 fn failed(detail: String) -> ProbeFailure {
-    let hint = REMEDIES
+    let gates = if blocked(&detail) { Gates::read("/proc/sys".into()) } else { Gates::default() };
+    ProbeFailure::Trial { hint: hint(&detail, gates).to_owned(), detail }
+}
+
+fn blocked(detail: &str) -> bool {
+    BLOCKED.iter().any(|word| detail.contains(word))
+}
+
+fn hint(detail: &str, gates: Gates) -> &'static str {
+    if let Some(remedy) = gates.remedy().filter(|_| blocked(detail)) {
+        return remedy;
+    }
+    REMEDIES
         .iter()
         .find(|(words, _)| words.iter().any(|word| detail.contains(word)))
-        .map_or("run `bwrap --unshare-user --ro-bind / / true` to see more", |(_, hint)| *hint);
-    ProbeFailure::Trial { detail, hint: hint.to_owned() }
+        .map_or("run `bwrap --unshare-user --ro-bind / / true` to see more", |(_, hint)| *hint)
 }
 
 #[cfg(test)]
@@ -154,10 +180,19 @@ mod tests {
             ("bwrap: Unknown option --disable-userns", "0.8"),
             ("something else", "to see more"),
         ] {
-            let ProbeFailure::Trial { hint, .. } = failed(words.to_owned()) else {
-                panic!("{words}");
-            };
+            let hint = hint(words, Gates::default());
             assert!(hint.contains(remedy), "{words}: {hint}");
         }
+    }
+
+    #[test]
+    fn a_setting_explains_only_what_it_can_have_caused() {
+        let gates = Gates { apparmor: Some(1), ..Gates::default() };
+        let blocked = "bwrap: setting up uid map: Permission denied";
+        assert!(hint(blocked, gates).contains("bwrap-userns-restrict"));
+        let gates = Gates { most: Some(0), ..Gates::default() };
+        let blocked = "bwrap: Creating new namespace failed: No space left on device";
+        assert!(hint(blocked, gates).contains("max_user_namespaces=15000"));
+        assert!(hint("bwrap: Unknown option --size", gates).contains("0.8"));
     }
 }

@@ -4,6 +4,7 @@ mod harness;
 mod host;
 mod permissions;
 mod roles;
+mod sandbox;
 
 use std::future::Future;
 use std::time::Duration;

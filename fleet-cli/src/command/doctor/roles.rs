@@ -8,25 +8,31 @@ use fleet_core::plan;
 use fleet_core::port::ProbeFailure;
 use tokio::time::timeout;
 
-use super::{Check, LIMIT, Level, harness, host, permissions};
+use super::{Check, LIMIT, Level, harness, host, permissions, sandbox};
 use crate::app::App;
 use crate::resolved::{ResolvedRole, Resolver};
 
 /// Every check of every role, in file order.
 pub(super) async fn checks(app: &App, fleet: &Fleet, resolver: &Resolver<'_>) -> Vec<Check> {
     let mut checks = Vec::new();
+    let mut promises = Vec::new();
     let deadline = tokio::time::Instant::now() + LIMIT * 6;
     for resolved in resolver.all() {
         let role = resolved.role;
         checks.extend(unavailable(fleet, role));
         let left = deadline.saturating_duration_since(tokio::time::Instant::now()).min(LIMIT);
         checks.push(isolation(app, &resolved, left).await);
+        checks.extend(sandbox::checks(app, fleet, &resolved).await);
+        if !resolved.promise.is_empty() && resolved.backend != Some(BackendName::None) {
+            promises.push(resolved.promise.clone());
+        }
         checks.extend(harness::role_checks(app, role));
         checks.extend(permissions::checks(&resolved));
         checks.extend(cwd(fleet, &resolved));
         checks.extend(state(app, role));
         checks.extend(socket_path(app, role));
     }
+    checks.extend(sandbox::terminal(app, &promises));
     checks
 }
 
