@@ -128,7 +128,7 @@ fn attempt(call: DeniedCall) -> Attempt {
 /// Makes a call in a way in which it does nothing, even where it is allowed. A filter answers by its
 /// own error before the kernel looks at the arguments.
 pub(crate) fn try_harmless(call: DeniedCall) -> io::Result<()> {
-    let (x86_64, aarch64, [a, b, c, d, e]) = attempt(call);
+    let (x86_64, aarch64, given) = attempt(call);
     let number = match std::env::consts::ARCH {
         "x86_64" => x86_64,
         "aarch64" => aarch64,
@@ -136,7 +136,7 @@ pub(crate) fn try_harmless(call: DeniedCall) -> io::Result<()> {
     };
     // SAFETY: every attempt above passes no pointer but the null one, which the kernel refuses, and
     // changes no state of this process.
-    let result = unsafe { syscall(number, a, b, c, d, e) };
+    let result = unsafe { syscall(number, given[0], given[1], given[2], given[3], given[4]) };
     if result < 0 {
         let error = std::io::Error::last_os_error();
         return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO));
