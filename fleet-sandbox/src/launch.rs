@@ -16,7 +16,8 @@ mod serve;
 mod status;
 
 use std::io::Write as _;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -224,8 +225,15 @@ fn start(
     let Some(program) = words.next() else {
         return Err(Refusal::Plan { why: "its command line is empty".to_owned() });
     };
-    let mut command = Command::new(&program);
-    command.args(words).env_clear().envs(&launch.env.0);
+    let copy = match launch.plan.backend {
+        BackendName::Bubblewrap => descriptors::own_program(&program)?,
+        _ => None,
+    };
+    let mut command = match &copy {
+        Some(copy) => Command::new(format!("/proc/self/fd/{}", copy.as_raw_fd())),
+        None => Command::new(&program),
+    };
+    command.arg0(&program).args(words).env_clear().envs(&launch.env.0);
     // A sandbox program changes directory itself, inside.
     command.current_dir(match launch.plan.backend {
         BackendName::None => launch.command.cwd.as_str(),

@@ -19,7 +19,9 @@ mod escape {
     mod attest;
     mod files;
     mod identity;
+    mod kills;
     mod lifetime;
+    mod matrix;
     mod network;
     mod system_calls;
     mod terminal;

@@ -1,7 +1,7 @@
 //! Makes the descriptors that a plan asks for, and checks every mount source once more.
 
 use std::fs::File;
-use std::io::{Seek as _, Write as _};
+use std::io::{Read as _, Seek as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use camino::Utf8Path;
@@ -17,6 +17,9 @@ use super::prepare::Prepared;
 use crate::attest::launcher::{Canaries, complete};
 use crate::path_probe::open_exact;
 use crate::seccomp;
+
+/// `bwrap` has less than a tenth of this.
+const LARGEST_PROGRAM: u64 = 64 * 1024 * 1024;
 
 /// The open descriptors of a plan, in the order of its requests.
 pub(super) struct Fulfilled {
@@ -168,6 +171,31 @@ fn open_source(
         return Err(changed("it is of another type now"));
     }
     Ok(opened.fd)
+}
+
+/// A sealed copy of a sandbox program that belongs to this user; `None` if it belongs to another, or
+/// is a script around one.
+///
+/// The first process of a sandbox is the sandbox program, so `/proc/1/exe` inside leads to its file on
+/// the host, past every mount: whoever owns it could change its mode there, root too. A copy in
+/// memory is all that is found then.
+pub(super) fn own_program(program: &str) -> Result<Option<OwnedFd>, Refusal> {
+    let refuse = Refusal::system("copy the sandbox program");
+    let file = File::open(program).map_err(&refuse)?;
+    let about = rustix::fs::fstat(&file).map_err(|errno| refuse(errno.into()))?;
+    if about.st_uid != rustix::process::getuid().as_raw() {
+        return Ok(None);
+    }
+    let mut content = Vec::new();
+    file.take(LARGEST_PROGRAM).read_to_end(&mut content).map_err(&refuse)?;
+    if !content.starts_with(b"\x7fELF") {
+        // A script cannot be run by its descriptor, and it is not what `/proc/1/exe` leads to.
+        return Ok(None);
+    }
+    let copy = in_memory("bwrap", &content)?;
+    // A file that somebody has open for writing cannot be run, sealed or not.
+    let again = File::open(format!("/proc/self/fd/{}", copy.as_raw_fd())).map_err(&refuse)?;
+    Ok(Some(again.into()))
 }
 
 fn in_memory(label: &str, content: &[u8]) -> Result<OwnedFd, Refusal> {

@@ -29,15 +29,20 @@ fn w23_d2_loopback_and_abstract_sockets_are_unreachable_under_deny() {
 }
 
 /// Answers every connection with its greeting and what was said to it; counts them.
-struct Greeter {
+pub(super) struct Greeter {
     port: u16,
     met: std::sync::Arc<std::sync::atomic::AtomicUsize>,
 }
 
 impl Greeter {
-    fn new(greeting: &'static str) -> Self {
+    pub(super) fn new(greeting: &'static str) -> Self {
+        Self::at("127.0.0.1:0", greeting).expect("bind")
+    }
+
+    /// `None` where the address cannot be had.
+    pub(super) fn at(address: &str, greeting: &'static str) -> Option<Self> {
         use std::io::{Read as _, Write as _};
-        let listener = TcpListener::bind("127.0.0.1:0").expect("bind");
+        let listener = TcpListener::bind(address).ok()?;
         let port = listener.local_addr().expect("address").port();
         let met = std::sync::Arc::<std::sync::atomic::AtomicUsize>::default();
         let count = std::sync::Arc::clone(&met);
@@ -50,10 +55,14 @@ impl Greeter {
                 let _ = write!(stream, "{greeting}{said}");
             }
         });
-        Self { port, met }
+        Some(Self { port, met })
     }
 
-    fn met(&self) -> usize {
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(super) fn met(&self) -> usize {
         self.met.load(std::sync::atomic::Ordering::SeqCst)
     }
 }

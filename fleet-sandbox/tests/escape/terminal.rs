@@ -9,13 +9,13 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::support::{Launch, need_bwrap, probe_program, running};
 
-struct Console {
+pub(super) struct Console {
     master: std::fs::File,
-    child: Child,
+    pub(super) child: Child,
 }
 
 /// Starts a launcher as tmux would: as the leader of a session with a terminal of its own.
-fn console(launcher: &Command) -> Console {
+pub(super) fn console(launcher: &Command) -> Console {
     let master: OwnedFd =
         openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("pty");
     grantpt(&master).expect("grant");
@@ -33,6 +33,7 @@ fn console(launcher: &Command) -> Console {
         .args(["--ctty", "--wait"])
         .arg(launcher.get_program())
         .args(launcher.get_args())
+        .envs(launcher.get_envs().filter_map(|(name, value)| Some((name, value?))))
         .stdin(slave())
         .stdout(slave())
         .stderr(slave())
@@ -43,7 +44,7 @@ fn console(launcher: &Command) -> Console {
 
 impl Console {
     /// All output up to the end.
-    fn finish(mut self) -> String {
+    pub(super) fn finish(mut self) -> String {
         let mut shown = Vec::new();
         let mut chunk = [0; 1024];
         // A terminal without users answers EIO.

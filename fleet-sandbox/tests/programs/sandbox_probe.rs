@@ -1,7 +1,8 @@
 //! Test program: the launcher as a process, and attempts to break out of a sandbox.
 //!
 //! `sandbox-probe pane FILE` is the launcher. Anything else is a list of attempts, separated by
-//! `::`; each prints one line, `ok <what was got>` or `error <errno or reason>`.
+//! `::`; each prints one line, `ok <what was got>` or `error <errno or reason>`. With `each FILE` in
+//! front every attempt is made in a process of its own, and the lines go to that file.
 #![expect(
     unsafe_code,
     clippy::print_stdout,
@@ -10,6 +11,8 @@
     clippy::too_many_lines,
     reason = "a test program: raw system calls are what it is for"
 )]
+
+mod attempts;
 
 use std::ffi::{c_int, c_long};
 use std::io::{Error, Read as _, Write as _};
@@ -47,6 +50,12 @@ fn main() {
     {
         let arguments: Vec<std::ffi::OsString> = arguments.iter().map(Into::into).collect();
         std::process::exit(fleet_sandbox::attest::inside(&arguments));
+    }
+    if let [word, file, attempts @ ..] = args.as_slice()
+        && word == "each"
+    {
+        attempts::each(file, attempts);
+        return;
     }
     for attempt in args.split(|word| word == "::") {
         let attempt: Vec<&str> = attempt.iter().map(String::as_str).collect();
@@ -225,7 +234,7 @@ fn run(attempt: &[&str]) -> Attempt {
             std::thread::sleep(Duration::from_millis(millis.parse().unwrap()));
             Ok(String::new())
         }
-        other => Err(format!("unknown attempt {other:?}")),
+        other => attempts::run(other),
     }
 }
 

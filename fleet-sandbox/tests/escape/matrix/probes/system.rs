@@ -1,0 +1,278 @@
+//! Processes, the kernel, the terminal, privileges.
+
+use super::super::probe::{MODES, Mode, Probe, pending, probe, test};
+use super::super::stage::Stage;
+use super::{canary, got, unfiltered};
+
+const EVERYWHERE: &[Mode] = &MODES;
+
+/// It can be read, and there is something in it.
+fn content(answer: &str, _: &Stage) -> bool {
+    answer.starts_with("ok ") && answer.len() > 4
+}
+
+pub(super) const ALL: &[Probe] = &[
+    probe(
+        "13",
+        "new user and network namespaces",
+        "refused",
+        &["run", "/usr/bin/unshare", "-Un", "/usr/bin/true"],
+        got,
+    ),
+    probe("14", "`clone` with a new user namespace", "EPERM", &["clone-user"], got),
+    probe("14b", "`clone3` with a new user namespace", "ENOSYS", &["clone3-user"], got),
+    probe(
+        "16",
+        "the environment of the launcher in `/proc`",
+        "the built one",
+        &["environ-of-others"],
+        canary,
+    ),
+    probe(
+        "17",
+        "a secret in the environment of the host",
+        "absent",
+        &["env", "HOST_SECRET"],
+        canary,
+    )
+    .open(),
+    probe("17b", "`$TMUX`", "absent", &["env", "TMUX"], canary).open(),
+    probe(
+        "20",
+        "open `/proc/sys/kernel/core_pattern` to write",
+        "EROFS/EACCES",
+        &["open-write", "/proc/sys/kernel/core_pattern"],
+        got,
+    ),
+    probe("21", "read `/proc/kallsyms`", "empty", &["read", "/proc/kallsyms"], content),
+    probe(
+        "21b",
+        "open `/proc/sysrq-trigger` to write",
+        "EROFS/EACCES",
+        &["open-write", "/proc/sysrq-trigger"],
+        got,
+    ),
+    probe("21c", "read `/proc/kcore`", "empty", &["read", "/proc/kcore"], content).lack("kernel"),
+    probe(
+        "25",
+        "run a program that belongs to root with its rights",
+        "own user",
+        &["setuid-program", "/usr/bin/passwd", "/usr/bin/su"],
+        |a, _| a.starts_with("ok") && !crate::support::Host::is_root(),
+    )
+    .lack("root"),
+    probe("27", "signal a process of the host", "ESRCH", &["kill", "{victim}"], got),
+    probe("28", "trace a process of the host", "ESRCH", &["ptrace", "{victim}"], got),
+    probe(
+        "28b",
+        "`pidfd_open` of a process of the host",
+        "ESRCH",
+        &["syscall", "434", "{victim}", "0"],
+        got,
+    ),
+    probe(
+        "29",
+        "find a process of the host in `/proc`",
+        "not there",
+        &["find-process", "97531.", "{id}"],
+        got,
+    ),
+    probe("32", "shared memory of the host by its key", "ENOENT", &["shm-find", "{shm}"], got),
+    probe("33", "a kernel key of the user by name", "EPERM", &["key-find", "ofe-{id}"], got),
+    probe("33b", "a kernel key of the user by number", "EPERM", &["key-read", "{key}"], canary),
+    probe(
+        "33c",
+        "names of kernel keys in `/proc/keys`",
+        "empty",
+        &["contains", "/proc/keys", "ofe-", "{id}"],
+        got,
+    ),
+    probe("34", "type into the console (`TIOCSTI`)", "EPERM", &["tiocsti", "X"], got)
+        .lack("kernel"),
+    probe(
+        "34b",
+        "the same with high bits set in the request",
+        "EPERM",
+        &["tiocsti-high", "X"],
+        got,
+    )
+    .lack("kernel"),
+    test(
+        "34c",
+        "the queue of the console after it",
+        "terminal::w4_typing_into_the_console_is_refused",
+    ),
+    probe(
+        "35",
+        "another line discipline (`TIOCSETD`)",
+        "EPERM",
+        &["ioctl", "0", "0x5423"],
+        unfiltered,
+    ),
+    probe(
+        "35b",
+        "paste into a console (`TIOCLINUX`)",
+        "EPERM",
+        &["ioctl", "0", "0x541c"],
+        unfiltered,
+    ),
+    probe("43", "a raw socket", "EPERM", &["syscall", "41", "2", "3", "1"], got),
+    probe("43b", "a packet socket", "EPERM", &["syscall", "41", "17", "3", "0"], got),
+    probe("43c", "a vsock socket", "EPERM", &["syscall", "41", "40", "1", "0"], unfiltered),
+    probe(
+        "43d",
+        "a socket of the kernel's ciphers",
+        "EPERM",
+        &["syscall", "41", "38", "5", "0"],
+        unfiltered,
+    ),
+    probe(
+        "43e",
+        "a socket of the packet filter",
+        "EPERM",
+        &["syscall", "41", "16", "3", "12"],
+        unfiltered,
+    ),
+    probe("43f", "an XDP socket", "EPERM", &["syscall", "41", "44", "3", "0"], unfiltered),
+    probe("44", "`io_uring_setup`", "EPERM", &["syscall", "425", "1", "0"], unfiltered),
+    probe("44b", "`bpf`", "EPERM", &["syscall", "321", "0", "0", "0"], unfiltered),
+    probe(
+        "44c",
+        "`perf_event_open`",
+        "EPERM",
+        &["syscall", "298", "0", "0", "-1", "-1", "0"],
+        unfiltered,
+    ),
+    probe("44d", "`userfaultfd`", "EPERM", &["syscall", "323", "-1"], unfiltered),
+    probe("44e", "`add_key`", "EPERM", &["syscall", "248", "0", "0", "0", "0", "0"], unfiltered),
+    probe("45", "a system call of another architecture (`int 0x80`)", "SIGSYS", &["int80"], got),
+    probe("45b", "a system call by an x32 number", "ENOSYS", &["syscall", "1073741863"], got)
+        .lack("kernel"),
+    probe("46", "capabilities", "none", &["status", "CapEff"], |a, _| a != "ok 0000000000000000"),
+    probe("46b", "the bounding set of capabilities", "none", &["status", "CapBnd"], |a, _| {
+        a != "ok 0000000000000000"
+    }),
+    probe("46c", "no_new_privs", "1", &["status", "NoNewPrivs"], |a, _| a != "ok 1"),
+    probe("46d", "seccomp", "2", &["status", "Seccomp"], |a, _| a != "ok 2"),
+    pending("47", "a memory bomb under a limit", "limits"),
+    pending("48", "a fork bomb under a limit", "limits"),
+    test(
+        "50",
+        "a daemon that outlives the agent",
+        "lifetime::a_daemon_of_the_command_dies_with_it",
+    ),
+    test("51", "the launcher killed", "lifetime::a_killed_launcher_takes_the_sandbox_with_it"),
+    test("53", "a resize reaches the agent", "terminal::a_resize_reaches_the_command"),
+    probe("55", "the name of the machine", "generic", &["hostname"], |a, _| a != "ok sandbox"),
+    probe("55b", "the command line of the kernel", "empty", &["read", "/proc/cmdline"], content),
+    probe(
+        "o24",
+        "write the memory of a process of the host",
+        "ENOENT",
+        &["open-write", "/proc/{victim}/mem"],
+        got,
+    ),
+    probe(
+        "o25",
+        "read the environment of a process of the host",
+        "ENOENT",
+        &["read", "/proc/{victim}/environ"],
+        got,
+    ),
+    probe(
+        "o26",
+        "the limits of a process of the host",
+        "ESRCH",
+        &["syscall", "302", "{victim}", "7", "0", "0"],
+        got,
+    ),
+    probe("o27", "trace another process of the role", "", &["ptrace", "parent"], got)
+        .always(&[(EVERYWHERE, "same-role")]),
+    probe(
+        "o28",
+        "join the mounts of a process of the host",
+        "ENOENT",
+        &["setns", "/proc/{victim}/ns/mnt"],
+        got,
+    ),
+    probe(
+        "o29",
+        "`nsenter` into a process of the host",
+        "refused",
+        &["run", "/usr/bin/nsenter", "-t", "{victim}", "-m", "/usr/bin/true"],
+        got,
+    ),
+    probe("o30", "open the terminal of another console", "ENOENT", &["open-write", "{pts}"], got),
+    probe("o31", "type into another console", "ENOENT", &["type-into", "{pts}"], got),
+    probe("o32", "`pivot_root`", "EPERM", &["syscall", "155", "0", "0"], unfiltered).open(),
+    probe(
+        "o33",
+        "the new mount calls (`open_tree`)",
+        "EPERM",
+        &["syscall", "428", "-1", "0", "99999"],
+        unfiltered,
+    ),
+    probe("o34", "`setns` by a number", "EPERM", &["syscall", "308", "-1", "0"], unfiltered),
+    probe(
+        "o35",
+        "no randomised addresses (`personality`)",
+        "EPERM",
+        &["syscall", "135", "262144"],
+        unfiltered,
+    ),
+    probe(
+        "o36",
+        "compare kernel objects (`kcmp`)",
+        "EPERM",
+        &["syscall", "312", "0", "0", "99", "0", "0"],
+        unfiltered,
+    ),
+    probe(
+        "o37",
+        "the kernel's log (`syslog`)",
+        "EPERM",
+        &["syscall", "103", "10", "0", "0"],
+        unfiltered,
+    ),
+    probe("o38", "set the clock", "EPERM", &["syscall", "227", "0", "0"], unfiltered),
+    probe(
+        "o39",
+        "a new session of kernel keys",
+        "EPERM",
+        &["syscall", "250", "1", "0", "0"],
+        unfiltered,
+    ),
+    probe(
+        "o40",
+        "write another process (`process_vm_writev`)",
+        "EPERM",
+        &["syscall", "311", "{victim}", "0", "0", "0", "0", "0"],
+        unfiltered,
+    ),
+    probe("o41", "load a module", "EPERM", &["syscall", "313", "-1", "0", "0"], unfiltered),
+    probe("o42", "become another user", "EPERM/EINVAL", &["syscall", "105", "1"], got),
+    probe("o43", "drop the groups", "EPERM", &["syscall", "116", "0", "0"], got),
+    probe("o44", "a higher priority", "EPERM/EACCES", &["nice"], got),
+    probe("o45", "dump core", "EPERM", &["dump-core"], got).open(),
+    probe(
+        "o46",
+        "the program that loads modules (`/proc/sys/kernel/modprobe`)",
+        "EROFS/EACCES",
+        &["open-write", "/proc/sys/kernel/modprobe"],
+        got,
+    ),
+    probe(
+        "o47",
+        "events of devices (netlink)",
+        "EPERM",
+        &["syscall", "41", "16", "3", "15"],
+        unfiltered,
+    ),
+    probe(
+        "o48",
+        "the audit log (netlink)",
+        "EPERM",
+        &["syscall", "41", "16", "3", "9"],
+        unfiltered,
+    ),
+];
