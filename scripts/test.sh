@@ -62,7 +62,7 @@ trap finish EXIT
 
 heading 'what is needed'
 # command=Debian package that brings it
-needed='tmux=tmux bwrap=bubblewrap pgrep=procps setpriv=util-linux git=git cc=gcc useradd=passwd tar=tar socat=socat unshare=util-linux'
+needed='tmux=tmux bwrap=bubblewrap pgrep=procps setpriv=util-linux git=git cc=gcc useradd=passwd tar=tar socat=socat unshare=util-linux node=nodejs python3=python3'
 missing=''
 if [ "$(uname -s)" = Linux ]; then
     for pair in $needed; do

@@ -38,6 +38,7 @@ mod integration {
     mod attest;
     mod launcher;
     mod listing;
+    mod programs;
     mod relay;
     mod stop;
 }
