@@ -86,10 +86,11 @@ fn snapshot(root: &Utf8Path, except: &Utf8Path) -> BTreeMap<Utf8PathBuf, String>
             let entries = path.read_dir_utf8().expect("a directory");
             ahead.extend(entries.map(|entry| entry.expect("entry").into_path()));
         } else if about.is_symlink() {
-            text += &path.read_link_utf8().expect("a link").to_string();
+            text += path.read_link_utf8().expect("a link").as_str();
         } else if path != except {
             let content = std::fs::read(&path).expect("a file");
-            text += &format!(" {} {} {content:?}", about.mtime(), about.mtime_nsec());
+            let (seconds, nanos) = (about.mtime(), about.mtime_nsec());
+            text = format!("{text} {seconds} {nanos} {content:?}");
         }
         found.insert(path, text);
     }
@@ -245,11 +246,11 @@ fn round(victim: Victim, dice: &mut Dice) -> Vec<String> {
     if mounts.contains(launch.base.as_str()) {
         wrong.push("a mount is left".to_owned());
     }
-    wrong.iter_mut().for_each(|what| *what = format!("{victim:?} killed after {at:?}: {what}"));
-    wrong
+    wrong.into_iter().map(|what| format!("{victim:?} killed after {at:?}: {what}")).collect()
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "the seed repeats a run")]
 fn nothing_is_left_after_a_kill_at_any_moment() {
     need_bwrap!();
     let (kills, seed) = (number("FLEET_KILLS", 40), number("FLEET_KILL_SEED", 20_260_714));

@@ -7,12 +7,14 @@ use fleet_core::port::{IsolationBackend, ProbeEvidence};
 
 use crate::support::{Host, Launch, PolicyBuilder, evidence};
 
+type Usable = (Box<dyn IsolationBackend>, ProbeEvidence);
+
 /// A backend, and what is known to be open in it.
 pub(super) struct Entry {
     pub(super) name: &'static str,
     kind: Backend,
     /// The backend with what its trial found, for the `bwrap` of the stage; `None` where it cannot be used.
-    make: fn(&Utf8Path) -> Option<(Box<dyn IsolationBackend>, ProbeEvidence)>,
+    make: fn(&Utf8Path) -> Option<Usable>,
     /// Attempts that get through in every mode, with the reason: the backend's expected column.
     pub(super) leaks: &'static [(&'static str, &'static str)],
     /// Whether its refusals are those of the list of attempts (`expected`).
@@ -45,7 +47,7 @@ impl Entry {
     }
 }
 
-fn bubblewrap(program: &Utf8Path) -> Option<(Box<dyn IsolationBackend>, ProbeEvidence)> {
+fn bubblewrap(program: &Utf8Path) -> Option<Usable> {
     Host::bwrap()?;
     Some((Box::new(Host::backend()), evidence(program, true)))
 }

@@ -71,7 +71,10 @@ impl Rows {
             };
             let cells: Vec<&str> = cells.split(" | ").collect();
             let known = backends::ALL.iter().any(|entry| entry.name == backend);
-            if !known || cells.len() != 2 + MODES.len() * USERS.len() || cells[0] == "#" {
+            if !known
+                || cells.len() != 2 + MODES.len() * USERS.len()
+                || ["#", "---"].contains(&cells[0])
+            {
                 continue;
             }
             let columns = USERS.iter().flat_map(|user| MODES.map(|mode| (mode, *user)));
