@@ -1,8 +1,9 @@
 //! The system call filters of a sandbox, as bytes (04 §4.3).
 //!
 //! Two programs, because a program has one answer for what it catches: `deny*` answers `EPERM`,
-//! `clone3` answers `ENOSYS`, so that libc falls back to `clone`, whose flags can be looked at. They
-//! catch different calls, so their order does not matter. A foreign architecture kills the process.
+//! `clone3` and `openat2` answer `ENOSYS`, so that programs fall back to `clone` and `openat`, whose
+//! flags and mode can be looked at. They catch different calls, so their order does not matter. A foreign
+//! architecture kills the process.
 //! Must not know how a filter is installed. Tests: `golden/seccomp.rs`, `escape/system_calls.rs`.
 
 use std::collections::BTreeMap;
@@ -16,8 +17,11 @@ use seccompiler::{
 pub const DENY: &str = "deny";
 /// As [`DENY`], without what a sandbox inside the sandbox needs: namespaces and mounts.
 pub const DENY_NESTED: &str = "deny-nested";
-/// Makes `clone3` look as if the kernel did not have it.
+/// Makes `clone3` and `openat2` look as if the kernel did not have them: what they ask for lies in
+/// memory, where no filter can look.
 pub const NO_CLONE3: &str = "clone3";
+/// As [`NO_CLONE3`], but `clone3` stays: a sandbox inside the sandbox may make namespaces anyway.
+pub const NO_OPENAT2: &str = "openat2";
 
 /// Why there is no filter.
 #[derive(Debug, thiserror::Error)]
@@ -118,6 +122,17 @@ const CLONE: Call = both("clone", 56, 220);
 const CLONE3: Call = same("clone3", 435);
 const MKNOD: Call = x86_only("mknod", 133);
 const MKNODAT: Call = both("mknodat", 259, 33);
+const OPEN: Call = x86_only("open", 2);
+const OPENAT: Call = both("openat", 257, 56);
+const OPENAT2: Call = same("openat2", 437);
+/// Calls that set the mode of a file, with the argument that holds it.
+const SETS_MODE: &[(Call, u8)] = &[
+    (x86_only("chmod", 90), 1),
+    (both("fchmod", 91, 52), 1),
+    (both("fchmodat", 268, 53), 2),
+    (same("fchmodat2", 452), 2),
+    (x86_only("creat", 85), 1),
+];
 
 /// `TIOCSTI` types into the terminal, `TIOCLINUX` pastes into a console, `TIOCSETD` loads line
 /// disciplines.
@@ -129,6 +144,13 @@ const AF_NETLINK: u64 = 16;
 /// `AF_UNIX`, `AF_INET`, `AF_INET6`, `AF_NETLINK`.
 const FAMILIES: &[u64] = &[1, 2, 10, AF_NETLINK];
 const S_IFMT: u64 = 0o170_000;
+/// A program with this bit runs with the rights of its owner, also outside, where no `nosuid` holds.
+/// The like for groups stays: shared repositories need it on their directories, and no filter can tell
+/// what a descriptor or a path leads to.
+const S_ISUID: u64 = 0o4000;
+/// The flags with which `open` makes a file. Without one of them its mode is not read, and whatever
+/// stands in that register means nothing.
+const MAKES_FILE: &[u64] = &[0o100, 0o20_000_000];
 /// Character and block devices; making FIFOs and plain files stays possible.
 const DEVICE_TYPES: &[u64] = &[0o020_000, 0o060_000];
 
@@ -138,7 +160,8 @@ pub fn filter(name: &str) -> Result<Vec<u8>, FilterError> {
     let program = match name {
         DENY => deny(arch, false)?,
         DENY_NESTED => deny(arch, true)?,
-        NO_CLONE3 => no_clone3(arch)?,
+        NO_CLONE3 => absent(arch, &[CLONE3, OPENAT2])?,
+        NO_OPENAT2 => absent(arch, &[OPENAT2])?,
         _ => return Err(FilterError::Unknown { name: name.to_owned() }),
     };
     Ok(bytes(&program))
@@ -147,7 +170,7 @@ pub fn filter(name: &str) -> Result<Vec<u8>, FilterError> {
 /// The filters of a sandbox, in the order in which they are installed.
 pub fn profiles(nested_sandbox: bool) -> &'static [&'static str] {
     // With `clone` free to make namespaces, hiding `clone3` would win nothing.
-    if nested_sandbox { &[DENY_NESTED] } else { &[NO_CLONE3, DENY] }
+    if nested_sandbox { &[NO_OPENAT2, DENY_NESTED] } else { &[NO_CLONE3, DENY] }
 }
 
 fn target() -> Result<TargetArch, FilterError> {
@@ -199,15 +222,27 @@ fn deny(arch: TargetArch, nested: bool) -> Result<BpfProgram, FilterError> {
     for (call, argument) in [(MKNOD, 1), (MKNODAT, 2)] {
         let devices =
             DEVICE_TYPES.iter().map(|kind| rule(vec![test(argument, Op::MaskedEq(S_IFMT), *kind)]));
-        add(call, devices.collect::<Result<_, _>>()?);
+        let set_user_id = rule(vec![test(argument, Op::MaskedEq(S_ISUID), S_ISUID)]);
+        add(call, devices.chain([set_user_id]).collect::<Result<_, _>>()?);
+    }
+    for (call, argument) in SETS_MODE {
+        add(*call, vec![rule(vec![test(*argument, Op::MaskedEq(S_ISUID), S_ISUID)])?]);
+    }
+    for (call, flags) in [(OPEN, 1), (OPENAT, 2)] {
+        let makes = MAKES_FILE.iter().map(|flag| {
+            let set_user_id = test(flags + 1, Op::MaskedEq(S_ISUID), S_ISUID);
+            rule(vec![test(flags, Op::MaskedEq(*flag), *flag), set_user_id])
+        });
+        add(call, makes.collect::<Result<_, _>>()?);
     }
     let filter =
         SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(EPERM), arch)?;
     Ok(filter.try_into()?)
 }
 
-fn no_clone3(arch: TargetArch) -> Result<BpfProgram, FilterError> {
-    let rules = number(arch, CLONE3).map(|number| (number, Vec::new())).into_iter().collect();
+fn absent(arch: TargetArch, calls: &[Call]) -> Result<BpfProgram, FilterError> {
+    let numbers = calls.iter().filter_map(|call| number(arch, *call));
+    let rules = numbers.map(|number| (number, Vec::new())).collect();
     let filter =
         SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(ENOSYS), arch)?;
     let program: BpfProgram = filter.try_into()?;
@@ -246,7 +281,7 @@ mod tests {
             for nested in [false, true] {
                 assert!(deny(arch, nested).expect("deny").len() < 4096);
             }
-            assert!(!no_clone3(arch).expect("clone3").is_empty());
+            assert!(!absent(arch, &[CLONE3, OPENAT2]).expect("absent").is_empty());
         }
         assert!(filter("else").is_err());
     }
@@ -257,7 +292,8 @@ mod tests {
             .iter()
             .chain(DENIED_UNLESS_NESTED)
             .copied()
-            .chain([IOCTL, SOCKET, CLONE, CLONE3, MKNOD, MKNODAT])
+            .chain([IOCTL, SOCKET, CLONE, CLONE3, MKNOD, MKNODAT, OPEN, OPENAT, OPENAT2])
+            .chain(SETS_MODE.iter().map(|(call, _)| *call))
             .collect();
         for arch in [TargetArch::x86_64, TargetArch::aarch64] {
             let mut numbers: Vec<_> = all.iter().filter_map(|call| number(arch, *call)).collect();

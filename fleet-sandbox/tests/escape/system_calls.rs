@@ -43,6 +43,98 @@ fn dangerous_calls_are_refused() {
     }
 }
 
+/// Outside, a program with this bit runs with the rights of whoever owns it.
+#[test]
+fn no_set_user_id_file_can_be_made() {
+    use std::os::unix::fs::PermissionsExt as _;
+    need_bwrap!();
+    if cfg!(not(target_arch = "x86_64")) {
+        skip!("the numbers below are those of x86-64");
+    }
+    let launch = Launch::new();
+    let at = |name: &str| launch.cwd.join(name).into_string();
+    let names = ["chmod", "fchmodat", "fchmodat2", "fchmod", "creat", "open", "openat", "tmpfile"];
+    let plain: Vec<String> = names.iter().map(|name| at(&format!("plain-{name}"))).collect();
+    let made: Vec<String> =
+        ["creat", "open", "openat", "mknod", "mknodat", "openat2"].map(at).into();
+    let (cwd, mode) = (launch.cwd.as_str(), "2541"); // 04755
+    let attempts: &[&[&str]] = &[
+        &["syscall-path", "90", &plain[0], mode],
+        &["syscall-path", "268", "-100", &plain[1], mode],
+        &["syscall-path", "452", "-100", &plain[2], mode, "0"],
+        &["fchmod", &plain[3], "4755"],
+        &["syscall-path", "85", &made[0], mode],
+        &["syscall-path", "2", &made[1], "65", mode],
+        &["syscall-path", "257", "-100", &made[2], "65", mode],
+        &["syscall-path", "257", "-100", cwd, "4259841", mode], // O_TMPFILE | O_WRONLY
+        &["syscall-path", "133", &made[3], "35309", "0"],       // S_IFREG | 04755
+        &["syscall-path", "259", "-100", &made[4], "35309", "0"],
+        // The kernel takes 16 bits of a mode; a filter must not be led astray by what is above.
+        &["syscall-path", "90", &plain[0], "4294969837"],
+        &["openat2", &made[5], "4755"],
+    ];
+    let set = || -> Vec<String> {
+        let entries = std::fs::read_dir(&launch.cwd).expect("read").map(|entry| entry.expect("it"));
+        let has = |it: &std::fs::DirEntry| {
+            it.metadata().expect("metadata").permissions().mode() & 0o4000 != 0
+        };
+        entries.filter(has).map(|it| it.file_name().to_string_lossy().into_owned()).collect()
+    };
+    let prepare = || {
+        for path in &made {
+            let _ = std::fs::remove_file(path);
+        }
+        for path in &plain {
+            let _ = std::fs::remove_file(path);
+            std::fs::write(path, "x").expect("write");
+        }
+    };
+    for nested in [false, true] {
+        prepare();
+        let mut policy = launch.policy();
+        policy.policy.nested_sandbox = nested;
+        let inside = launch.attempts(&policy, attempts);
+        for (attempt, answer) in attempts.iter().zip(&inside) {
+            let wanted = if attempt[0] == "openat2" { "error 38 " } else { EPERM };
+            assert!(answer.starts_with(wanted), "{nested} {attempt:?}: {answer}");
+        }
+        assert_eq!(set(), Vec::<String>::new(), "nested: {nested}");
+    }
+    prepare();
+    let bare = launch.bare_attempts(attempts);
+    for (attempt, answer) in attempts.iter().zip(&bare) {
+        // A kernel or a file system may lack a call.
+        let lacking = answer.starts_with("error 38") || answer.starts_with("error 95");
+        assert!(answer.starts_with("ok") || lacking, "{attempt:?} proves nothing: {answer}");
+    }
+    assert!(set().len() >= 8, "the attempts prove nothing: {:?}", set());
+}
+
+#[test]
+fn other_modes_stay_possible() {
+    need_bwrap!();
+    if cfg!(not(target_arch = "x86_64")) {
+        skip!("the numbers below are those of x86-64");
+    }
+    let launch = Launch::new();
+    let (shared, script) = (launch.cwd.join("shared"), launch.cwd.join("script"));
+    std::fs::create_dir(&shared).expect("mkdir");
+    std::fs::write(&script, "x").expect("write");
+    let attempts: &[&[&str]] = &[
+        &["syscall-path", "90", shared.as_str(), "1533"], // 02775
+        &["syscall-path", "90", shared.as_str(), "1023"], // 01777
+        &["syscall-path", "268", "-100", script.as_str(), "493"],
+        // Without a flag that makes a file, what stands in the place of the mode is not read.
+        &["syscall-path", "257", "-100", script.as_str(), "0", "2541"],
+        &["syscall-path", "257", "-100", script.as_str(), "65536", "2541"],
+    ];
+    let inside = launch.attempts(&launch.policy(), attempts);
+    for (attempt, answer) in attempts.iter().zip(&inside).take(4) {
+        assert!(answer.starts_with("ok"), "{attempt:?}: {answer}");
+    }
+    assert!(inside[4].starts_with("error 20 "), "O_DIRECTORY of a file: {inside:?}");
+}
+
 #[test]
 fn clone3_looks_absent_so_that_libc_falls_back() {
     need_bwrap!();

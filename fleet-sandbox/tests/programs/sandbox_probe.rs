@@ -192,6 +192,37 @@ fn run(attempt: &[&str]) -> Attempt {
                 syscall(number, given[0], given[1], given[2], given[3], given[4], given[5])
             })
         }
+        // As `syscall`; a word that begins with `/` is a path.
+        ["syscall-path", number, arguments @ ..] => {
+            let paths: Vec<std::ffi::CString> =
+                arguments.iter().map(|word| std::ffi::CString::new(*word).unwrap()).collect();
+            let mut given = [0_i64; 6];
+            for ((slot, argument), path) in given.iter_mut().zip(arguments.iter()).zip(&paths) {
+                *slot = match argument.strip_prefix('/') {
+                    Some(_) => path.as_ptr() as i64,
+                    None => argument.parse().unwrap(),
+                };
+            }
+            let number: c_long = number.parse().unwrap();
+            // SAFETY: the paths live until the call is over, and it gets no other pointer.
+            raw(unsafe {
+                syscall(number, given[0], given[1], given[2], given[3], given[4], given[5])
+            })
+        }
+        // Makes a file for writing with this mode, by `openat2`.
+        ["openat2", path, mode] => {
+            let path = std::ffi::CString::new(*path).unwrap();
+            let how: [u64; 3] = [0o101, u64::from_str_radix(mode, 8).unwrap(), 0];
+            // SAFETY: path and `open_how` live until the call is over; the size is that of the latter.
+            raw(unsafe { syscall(437, -100_i64, path.as_ptr(), how.as_ptr(), size_of_val(&how)) })
+        }
+        // `fchmod` on a file that is made for it.
+        ["fchmod", path, mode] => {
+            let file = io(std::fs::File::create(path))?;
+            let mode = u32::from_str_radix(mode, 8).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            io(file.set_permissions(mode)).map(|()| String::new())
+        }
         ["tiocsti", letter] => {
             let byte = letter.as_bytes()[0];
             // SAFETY: TIOCSTI reads one byte.
