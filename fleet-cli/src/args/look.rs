@@ -41,6 +41,8 @@ pub struct Status {
 /// Print the last lines of a console.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Lines of the console begin with `|`; any other line is of ours-fleet itself.
+
 Examples:
   ours-fleet peek Reviewer
   ours-fleet peek Reviewer 200")]

@@ -39,7 +39,7 @@ fn a1_a_name_that_begins_another_name_hits_only_itself() {
     }
     assert_eq!(env.pids("Reviewer"), reviewer, "the other role is untouched");
     let screen = env.run(["peek", "Reviewer"]).expect(0).stdout;
-    assert_eq!(screen, "ready\n", "no text meant for Rev arrived");
+    assert_eq!(screen, "| ready\n", "no text meant for Rev arrived");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a4_consoles_outlive_the_shell_that_started_them() {
     // One role's end is not the other's.
     env.run(["down", "Rev"]).expect(0);
     assert_eq!(env.pids("Reviewer"), pids.1);
-    assert_eq!(env.run(["peek", "Reviewer"]).expect(0).stdout, "ready\n");
+    assert_eq!(env.run(["peek", "Reviewer"]).expect(0).stdout, "| ready\n");
 }
 
 #[test]
@@ -85,8 +85,9 @@ fn a_killed_runner_leaves_a_console_that_is_told_and_taken_over() {
     let text = env.run(["status", "Rev"]).expect(0).stdout;
     assert!(text.contains("runner gone, console running"), "{text}");
     let peek = env.run(["peek", "Rev"]).expect(0);
-    assert_eq!(peek.stdout, "ready\n");
+    assert_eq!(peek.stdout, "| ready\n");
     assert!(peek.stderr.contains("runner"), "{}", peek.stderr);
+    assert_eq!(env.run(["peek", "Rev", "--json"]).expect(0).json()["lines"][0], "ready");
     env.run(["send", "Rev", "hi"]).expect(1);
     env.run(["up", "Rev"]).expect(0);
     let again = env.pids("Rev");
