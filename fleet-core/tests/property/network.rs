@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use fleet_core::isolation::network::{
-    AddressClass, Host, HostPattern, HostRule, Target, classify, decide, judge_answer,
+    AddressClass, Host, HostPattern, HostRule, OwnAddresses, Target, classify, decide, judge_answer,
 };
 use proptest::prelude::*;
 
@@ -114,6 +114,13 @@ proptest! {
             _ => false,
         });
         let public = classify(answer) == AddressClass::Public;
-        prop_assert_eq!(judge_answer(&list, answer, port).is_ok(), public || listed);
+        let others = OwnAddresses::default();
+        prop_assert_eq!(judge_answer(&list, answer, port, &others).is_ok(), public || listed);
+        // As the address of this host, it must be listed in any case.
+        let own = match answer {
+            IpAddr::V4(four) => OwnAddresses::parse(&format!("|-- {four}\n/32 host LOCAL\n"), ""),
+            IpAddr::V6(six) => OwnAddresses::parse("", &format!("{:032x}", six.to_bits())),
+        };
+        prop_assert_eq!(judge_answer(&list, answer, port, &own).is_ok(), listed);
     }
 }

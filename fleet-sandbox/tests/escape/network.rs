@@ -158,3 +158,58 @@ fn what_is_observed_of_the_network_comes_from_the_kernel() {
     assert_eq!(*level, fleet_core::isolation::EnforcementLevel::Enforced, "{evidence}");
     assert!(evidence.contains("4 sockets of the launcher"), "{evidence}");
 }
+
+/// The launcher in a network namespace and with an `/etc/hosts` of its own. There the host has an address
+/// of the public internet, which two names lead to, and so does a third name to an address that nobody has.
+#[test]
+fn a_listed_name_does_not_lead_to_the_host_itself() {
+    need_bwrap!();
+    crate::support::need_root!();
+    let launch = Launch::new();
+    let probe = crate::support::probe_program();
+    let hosts = launch.base.join("hosts");
+    let text = "93.184.216.34 own.example\n2606:4700::1111 six.example\n1.1.1.1 far.example\n";
+    std::fs::write(&hosts, text).expect("write");
+    let script = format!(
+        "mount --bind {hosts} /etc/hosts && ip link set lo up && \
+         ip addr add 93.184.216.34/32 dev lo && ip addr add 2606:4700::1111/128 dev lo && \
+         {{ {probe} greet 8080 >/dev/null 2>&1 & greeter=$!; {probe} pane $0; code=$?; \
+         kill $greeter; exit $code; }}"
+    );
+    let attempts = |policy: &crate::support::PolicyBuilder| -> Vec<String> {
+        let names = ["own.example:8080", "six.example:8080", "far.example:8080"];
+        let mut argv = vec![probe.to_string()];
+        for name in names {
+            argv.extend(["talk", name, "::"].map(str::to_owned));
+        }
+        argv.pop();
+        // Writes the launch file; its own command is not used.
+        drop(launch.launcher(launch.plan(policy, &argv), &argv));
+        let outcome = std::process::Command::new("unshare")
+            .args(["--mount", "--net", "sh", "-c", &script])
+            .arg(launch.control.join("launch.json"))
+            .stdin(std::process::Stdio::null())
+            .output()
+            .expect("unshare");
+        let said = String::from_utf8_lossy(&outcome.stdout).into_owned();
+        assert_eq!(said.lines().count(), 3, "{said}{}", String::from_utf8_lossy(&outcome.stderr));
+        said.lines().map(str::to_owned).collect()
+    };
+    let names = ["own.example:8080", "six.example:8080", "far.example:8080"];
+    let seen = attempts(&launch.policy().reachable(&names));
+    assert!(seen.iter().all(|answer| answer.starts_with("error")), "{seen:?}");
+    let record = crate::support::records(&launch.control);
+    for (name, reason) in [
+        (names[0], "the host's own address 93.184.216.34,"),
+        (names[1], "the host's own address 2606:4700::1111,"),
+        (names[2], "unreachable"),
+    ] {
+        let told = record.lines().any(|line| line.contains(name) && line.contains(reason));
+        assert!(told, "{name} {reason}: {record}");
+    }
+    // The control: where the address is listed itself, the same name reaches the host.
+    let listed = [&names[..], &["93.184.216.34:8080"]].concat();
+    let seen = attempts(&launch.policy().reachable(&listed));
+    assert_eq!(seen[0], "ok greetings", "{seen:?}");
+    assert!(seen[1].starts_with("error"), "{seen:?}");
+}

@@ -163,6 +163,17 @@ fn run(attempt: &[&str]) -> Attempt {
         // Says a line to HOST:PORT, by name, and gives back what is answered.
         ["talk", host_and_port] => talk(host_and_port, None),
         ["talk-by-proxy", proxy, target] => talk(proxy, Some(target)),
+        // Greets whoever connects, for ten seconds at most.
+        ["greet", port] => {
+            let listener = io(std::net::TcpListener::bind(("0.0.0.0", port.parse().unwrap())))?;
+            std::thread::spawn(move || {
+                for stream in listener.incoming() {
+                    let _ = stream.unwrap().write_all(b"greetings");
+                }
+            });
+            std::thread::sleep(Duration::from_secs(10));
+            Ok(String::new())
+        }
         ["send-udp", port] => {
             let socket = io(std::net::UdpSocket::bind("127.0.0.1:0"))?;
             io(socket.send_to(b"x", ("127.0.0.1", port.parse().unwrap()))).map(|_| String::new())

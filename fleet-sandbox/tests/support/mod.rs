@@ -4,7 +4,7 @@ mod build;
 mod run;
 
 pub(crate) use build::{Host, PolicyBuilder, TestExec, evidence, lexical};
-pub(crate) use run::{Launch, Outcome, probe_program, processes_with, running};
+pub(crate) use run::{Launch, Outcome, probe_program, processes_with, records, running};
 
 /// Skips a test with a reason; with `REQUIRE_ALL=1` a skip is a failure.
 macro_rules! skip {

@@ -225,3 +225,10 @@ pub(crate) fn processes_with(words: &[&str]) -> Vec<u32> {
         })
         .collect()
 }
+
+/// Every record of connections, allowed or not.
+pub(crate) fn records(control: &Utf8Path) -> String {
+    ["connections.jsonl", "refusals.jsonl"]
+        .map(|name| std::fs::read_to_string(control.join(name)).unwrap_or_default())
+        .concat()
+}

@@ -13,6 +13,8 @@ pub enum AddressClass {
     Private,
     /// The local link; cloud metadata services live there.
     LinkLocal,
+    /// This host, by an address that would be public.
+    Own,
     /// No single host: multicast, broadcast, unspecified, reserved or for documentation.
     Reserved,
 }
@@ -24,12 +26,13 @@ impl fmt::Display for AddressClass {
             Self::Loopback => "loopback",
             Self::Private => "private",
             Self::LinkLocal => "link-local",
+            Self::Own => "host's own",
             Self::Reserved => "reserved",
         })
     }
 }
 
-/// The class of an address. One that carries an IPv4 address (mapped, NAT64, 6to4) is of that one's
+/// The class of an address by its number alone, so never [`AddressClass::Own`]. One that carries an IPv4 address (mapped, NAT64, 6to4) is of that one's
 /// class, since that is where a packet may end.
 pub fn classify(address: IpAddr) -> AddressClass {
     match address {
@@ -81,7 +84,7 @@ fn classify_v6(address: Ipv6Addr) -> AddressClass {
 }
 
 /// The IPv4 address inside an IPv6 one, where a gateway may translate it.
-fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
+pub(super) fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let four = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
         Ipv4Addr::new(a, b, c, d)

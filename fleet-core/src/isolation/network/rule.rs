@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::address::{AddressClass, classify};
 use super::host::{Host, HostError, HostName, parse_port, split_port};
+use super::own::OwnAddresses;
 
 /// The ports of a rule that names none.
 pub const DEFAULT_PORTS: &[u16] = &[80, 443];
@@ -80,16 +81,22 @@ pub fn decide<'a>(rules: &'a [HostRule], target: &Target) -> Option<&'a HostRule
     rules.iter().find(|rule| rule.admits(target))
 }
 
-/// Judges an address that a listed name resolved to: a public one is fine, any other only if it is
-/// listed itself, with the port.
+/// Judges an address that a listed name resolved to: a public one is fine unless it is the host's own;
+/// any other only if it is listed itself, with the port.
 ///
 /// # Errors
 /// The class of the refused address.
-pub fn judge_answer(rules: &[HostRule], answer: IpAddr, port: u16) -> Result<(), AddressClass> {
-    let class = classify(answer);
-    if class == AddressClass::Public {
-        return Ok(());
-    }
+pub fn judge_answer(
+    rules: &[HostRule],
+    answer: IpAddr,
+    port: u16,
+    own: &OwnAddresses,
+) -> Result<(), AddressClass> {
+    let class = match classify(answer) {
+        AddressClass::Public if own.contains(answer) => AddressClass::Own,
+        AddressClass::Public => return Ok(()),
+        class => class,
+    };
     // Through `Host`, which unwraps an IPv4 address that IPv6 only carries.
     let host = Host::parse(&answer.to_string()).unwrap_or(Host::Address(answer));
     match decide(rules, &Target { host, port }) {
@@ -224,8 +231,21 @@ mod tests {
     #[test]
     fn a_listed_name_leads_into_no_private_network() {
         let rules = [rule("a.example"), rule("10.0.0.7:443"), rule("[::1]:8080")];
-        let judge = |answer: &str, port| judge_answer(&rules, answer.parse().expect(answer), port);
+        let own = OwnAddresses::parse(
+            "|-- 93.184.216.1\n/32 host LOCAL\n|-- 127.0.0.0\n/8 host LOCAL\n",
+            "26064700000000000000000000001111 02 40 00 80 eth0",
+        );
+        let judge =
+            |answer: &str, port| judge_answer(&rules, answer.parse().expect(answer), port, &own);
         assert_eq!(judge("93.184.216.34", 443), Ok(()));
+        assert_eq!(judge("93.184.216.1", 443), Err(AddressClass::Own));
+        assert_eq!(judge("2606:4700::1111", 443), Err(AddressClass::Own));
+        assert_eq!(judge("2606:4700::1112", 443), Ok(()));
+        // Listed itself, so meant.
+        let listed = [rule("a.example"), rule("93.184.216.1:443")];
+        let answer = "93.184.216.1".parse().expect("an address");
+        assert_eq!(judge_answer(&listed, answer, 443, &own), Ok(()));
+        assert_eq!(judge_answer(&listed, answer, 80, &own), Err(AddressClass::Own));
         assert_eq!(judge("127.0.0.1", 443), Err(AddressClass::Loopback));
         assert_eq!(judge("169.254.169.254", 80), Err(AddressClass::LinkLocal));
         assert_eq!(judge("10.0.0.7", 443), Ok(()));

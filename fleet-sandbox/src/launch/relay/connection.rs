@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use fleet_core::isolation::network::{Host, HostRule, Serve, Target, decide, judge_answer};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, copy_bidirectional};
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::connect_request::{self, Request};
 use super::log::{ConnectionLog, Outcome};
+use super::resolve;
 
 /// For the request of a proxy client to arrive.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -77,23 +78,21 @@ impl Relay {
         if decide(&self.rules, target).is_none() {
             return Err(Refused::Rule("no rule of `allow_hosts` allows it".to_owned()));
         }
-        let answers: Vec<SocketAddr> = match &target.host {
+        let answers = match &target.host {
             Host::Address(address) => vec![SocketAddr::new(*address, target.port)],
-            Host::Name(name) => {
-                // With a dot at the end no search domain is tried.
-                let name = format!("{name}.");
-                match timeout(DIAL, lookup_host((name.as_str(), target.port))).await {
-                    Ok(Ok(answers)) => answers.collect(),
-                    Ok(Err(error)) => {
-                        return Err(Refused::Failed(format!("not resolved: {error}")));
-                    }
-                    Err(_) => return Err(Refused::Failed("not resolved in time".to_owned())),
-                }
-            }
+            Host::Name(name) => match timeout(DIAL, resolve::name(name, target.port)).await {
+                Ok(Ok(answers)) => answers,
+                Ok(Err(error)) => return Err(Refused::Failed(format!("not resolved: {error}"))),
+                Err(_) => return Err(Refused::Failed("not resolved in time".to_owned())),
+            },
         };
+        // Asked anew each time: addresses come and go.
+        let own = resolve::own_addresses().map_err(|error| {
+            Refused::Failed(format!("the host's own addresses are not known: {error}"))
+        })?;
         let mut last = Refused::Failed("the name has no address".to_owned());
         for answer in answers {
-            if let Err(class) = judge_answer(&self.rules, answer.ip(), target.port) {
+            if let Err(class) = judge_answer(&self.rules, answer.ip(), target.port, &own) {
                 last = Refused::Rule(format!(
                     "it leads to the {class} address {}, which is not listed itself",
                     answer.ip()

@@ -2,7 +2,7 @@
 //!
 //! A TCP socket belongs to the network namespace in which it was made, whoever holds it. So
 //! `inside` makes the listening sockets there and hands them over; this process accepts, judges each
-//! connection by the rules of the plan, resolves the name after that, and copies bytes. No program
+//! connection by the rules of the plan, resolves the name after that, judges the answer, and copies bytes. No program
 //! and no other address of the host is reachable. The sockets die with this process.
 //! Tests: `escape/network.rs`, `integration/relay.rs`.
 
@@ -10,6 +10,7 @@ mod connect_request;
 mod connection;
 mod inside;
 mod log;
+mod resolve;
 
 use std::sync::Arc;
 use std::time::Duration;
