@@ -3,6 +3,8 @@
 //! A [`LaunchPlan`] holds requests, never open descriptors. The launcher fulfils them, checks every
 //! source again, and refuses when one changed.
 
+mod totals;
+
 use core::net::IpAddr;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,6 +18,8 @@ use crate::id::{LaunchId, RoleName, Timestamp};
 use crate::isolation::network::{HostRule, Listener, Target};
 use crate::isolation::{BackendName, EnforcementRow};
 use crate::port::{FileIdentity, FileKind};
+
+pub use self::totals::{ConnectionFiles, ConnectionTotals, Counts, Dropped, RuleTotals};
 
 /// Environment values. Prints names only.
 #[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -300,6 +304,21 @@ pub struct ConnectionRecord {
     /// Why it was refused, failed or broke off; empty if it ended in order.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// How many requests this stands for: more than one only where refusals were merged.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub count: u64,
+    /// Of merged ones the time of the first; `at` is that of the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_one(count: &u64) -> bool {
+    *count == 1
 }
 
 impl ConnectionRecord {

@@ -349,3 +349,48 @@ fn completion_scripts_are_valid_bash() {
         .expect("bash");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "Zod\n", "{output:?}");
 }
+
+#[test]
+fn net_shows_connections_beside_any_number_of_refusals_and_what_is_missing() {
+    let env = TestEnvironment::with_fleet(
+        "roles:\n  A: { harness: command, harness_options: { argv: [cat] } }\n",
+    );
+    let control = env.path(".ours-fleet/control/A");
+    std::fs::create_dir_all(&control).expect("mkdir");
+    let record = |number: u64, decision: &str, target: &str, more: &str| {
+        format!(
+            r#"{{"version":1,"launchId":"l-1","connection":{number},"at":"2026-11-30T00:00:00.{number:03}Z","open":false,"target":"{target}","decision":"{decision}","sent":5,"received":7{more}}}"#
+        ) + "\n"
+    };
+    let write = |name: &str, text: String| std::fs::write(control.join(name), text).expect("write");
+    write("connections.jsonl", record(1, "allowed", "a.example:443", ""));
+    let merged = r#","reason":"no","count":41,"since":"2026-11-30T00:00:00.001Z""#;
+    let mut refusals: String =
+        (2..302).map(|number| record(number, "refused", "x.evil:443", "")).collect();
+    refusals.push_str(&record(302, "refused", "x.evil:443", merged));
+    write("refusals.jsonl", refusals);
+    write(
+        "connection-totals.json",
+        r#"{"version":1,"since":"2026-11-30T00:00:00.000Z","at":"2026-11-30T00:00:01.000Z",
+            "rules":[{"rule":"a.example","served":9,"failed":0,"sent":45,"received":63}],
+            "former":{"served":0,"failed":0,"sent":0,"received":0},
+            "refused":341,"merged":41,"dropped":{"connections":16,"refusals":0}}"#
+            .to_owned(),
+    );
+    let text = env.run(["net", "A"]).expect(0).stdout;
+    for part in [
+        "a.example:443  allowed",
+        "41 more since 2026-11-30T00:00:00.001Z: no",
+        "101 older records are not shown",
+        "a.example  9 ",
+        "refused: 341",
+        "dropped to make room: 16 records of connections, 0 of refusals",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let json = env.run(["net", "A", "--json"]).expect(0).json();
+    assert_eq!(json["connections"][0]["decision"], "allowed");
+    assert_eq!(json["notShown"], 101);
+    assert_eq!(json["totals"]["dropped"]["connections"], 16);
+    assert_eq!(json["totals"]["rules"][0]["served"], 9);
+}

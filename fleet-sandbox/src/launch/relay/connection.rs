@@ -37,6 +37,10 @@ impl Relay {
         Self { rules, log }
     }
 
+    pub(super) fn log(&self) -> &ConnectionLog {
+        &self.log
+    }
+
     /// Serves one accepted connection to its end.
     pub(super) async fn serve(&self, mut client: TcpStream, serve: &Serve) {
         // Small messages go at once, as they would without us.
@@ -48,15 +52,16 @@ impl Relay {
                 Ok(Ok(Request::Connect(target))) => (target, true),
                 Ok(Ok(Request::Unfit(reason))) => {
                     connect_request::refuse(&mut client, "400 Bad Request", reason).await;
-                    self.log.write(number, None, &Outcome::refused(reason));
+                    self.log.write(number, None, None, &Outcome::refused(reason));
                     return;
                 }
                 Ok(Err(_)) | Err(_) => return,
             },
         };
+        let rule = decide(&self.rules, &target);
         let outcome = match self.dial(&target).await {
             Ok((server, address)) => {
-                self.log.write(number, Some(&target), &Outcome::opened(address));
+                self.log.write(number, Some(&target), rule, &Outcome::opened(address));
                 relay(client, server, address, proxied).await
             }
             Err(refused) => {
@@ -70,7 +75,7 @@ impl Relay {
                 outcome
             }
         };
-        self.log.write(number, Some(&target), &outcome);
+        self.log.write(number, Some(&target), rule, &outcome);
     }
 
     /// Decides on the name, then resolves it, then decides on each answer.
@@ -120,7 +125,7 @@ async fn relay(
     if proxied
         && let Err(error) = client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await
     {
-        return Outcome::failed(&error.to_string());
+        return Outcome::allowed(address, 0, 0, error.to_string());
     }
     let mut sent = Counted { inner: &mut client, read: 0 };
     let mut received = Counted { inner: &mut server, read: 0 };

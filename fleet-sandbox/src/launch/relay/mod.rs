@@ -10,6 +10,7 @@ mod connect_request;
 mod connection;
 mod inside;
 mod log;
+mod merge;
 mod resolve;
 
 use std::sync::Arc;
@@ -31,10 +32,19 @@ pub use inside::listen_inside;
 const MOST: usize = 256;
 /// After a failure to accept, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
+/// Between two looks at what is to be written. A launcher that is killed loses the counts of so long.
+const TICK: Duration = Duration::from_secs(1);
 
 /// The running relay; everything it serves ends when it is dropped.
 pub(super) struct Network {
+    relay: Arc<Relay>,
     _tasks: JoinSet<()>,
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        self.relay.log().finish();
+    }
 }
 
 impl Network {
@@ -47,7 +57,7 @@ impl Network {
         let Some(path) = &launch.connections else {
             return Err(Refusal::Plan { why: "connections have no record".to_owned() });
         };
-        let log = ConnectionLog::open(path, &launch.launch_id)
+        let log = ConnectionLog::open(path, &launch.launch_id, &plan.rules)
             .map_err(Refusal::system("open the record of connections"))?;
         let sockets = inside::sockets(sandboxed, plan)?;
         let relay = Arc::new(Relay::new(plan.rules.clone(), log));
@@ -67,7 +77,14 @@ impl Network {
                 Arc::clone(&slots),
             ));
         }
-        Ok(Self { _tasks: tasks })
+        let ticking = Arc::clone(&relay);
+        tasks.spawn(async move {
+            loop {
+                tokio::time::sleep(TICK).await;
+                ticking.log().tick();
+            }
+        });
+        Ok(Self { relay, _tasks: tasks })
     }
 }
 
