@@ -55,7 +55,7 @@ fn no_set_user_id_file_can_be_made() {
     let at = |name: &str| launch.cwd.join(name).into_string();
     let names = ["chmod", "fchmodat", "fchmodat2", "fchmod", "creat", "open", "openat", "tmpfile"];
     let plain: Vec<String> = names.iter().map(|name| at(&format!("plain-{name}"))).collect();
-    let made: Vec<String> =
+    let fresh: Vec<String> =
         ["creat", "open", "openat", "mknod", "mknodat", "openat2"].map(at).into();
     let (cwd, mode) = (launch.cwd.as_str(), "2541"); // 04755
     let attempts: &[&[&str]] = &[
@@ -63,15 +63,15 @@ fn no_set_user_id_file_can_be_made() {
         &["syscall-path", "268", "-100", &plain[1], mode],
         &["syscall-path", "452", "-100", &plain[2], mode, "0"],
         &["fchmod", &plain[3], "4755"],
-        &["syscall-path", "85", &made[0], mode],
-        &["syscall-path", "2", &made[1], "65", mode],
-        &["syscall-path", "257", "-100", &made[2], "65", mode],
+        &["syscall-path", "85", &fresh[0], mode],
+        &["syscall-path", "2", &fresh[1], "65", mode],
+        &["syscall-path", "257", "-100", &fresh[2], "65", mode],
         &["syscall-path", "257", "-100", cwd, "4259841", mode], // O_TMPFILE | O_WRONLY
-        &["syscall-path", "133", &made[3], "35309", "0"],       // S_IFREG | 04755
-        &["syscall-path", "259", "-100", &made[4], "35309", "0"],
+        &["syscall-path", "133", &fresh[3], "35309", "0"],      // S_IFREG | 04755
+        &["syscall-path", "259", "-100", &fresh[4], "35309", "0"],
         // The kernel takes 16 bits of a mode; a filter must not be led astray by what is above.
         &["syscall-path", "90", &plain[0], "4294969837"],
-        &["openat2", &made[5], "4755"],
+        &["openat2", &fresh[5], "4755"],
     ];
     let set = || -> Vec<String> {
         let entries = std::fs::read_dir(&launch.cwd).expect("read").map(|entry| entry.expect("it"));
@@ -81,7 +81,7 @@ fn no_set_user_id_file_can_be_made() {
         entries.filter(has).map(|it| it.file_name().to_string_lossy().into_owned()).collect()
     };
     let prepare = || {
-        for path in &made {
+        for path in &fresh {
             let _ = std::fs::remove_file(path);
         }
         for path in &plain {

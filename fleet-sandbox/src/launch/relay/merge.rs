@@ -121,10 +121,10 @@ mod tests {
         assert_eq!(written, 32);
         assert!(!merger.is_over(Timestamp::from_millis(59_999)));
         assert!(merger.is_over(Timestamp::from_millis(60_000)));
-        let merged = merger.close();
-        assert_eq!(merged.len(), 2);
-        assert_eq!(merged.iter().map(|it| it.count).sum::<u64>(), 62_000 - 32);
-        let same = merged.iter().find(|it| it.target.is_some()).expect("the repeated one");
+        let counted = merger.close();
+        assert_eq!(counted.len(), 2);
+        assert_eq!(counted.iter().map(|it| it.count).sum::<u64>(), 62_000 - 32);
+        let same = counted.iter().find(|it| it.target.is_some()).expect("the repeated one");
         assert_eq!((same.count, same.since), (30_999, Some(Timestamp::from_millis(1))));
         assert_eq!(same.at, Timestamp::from_millis(30_999));
         assert!(merger.close().is_empty() && !merger.is_over(Timestamp::from_millis(1 << 40)));
