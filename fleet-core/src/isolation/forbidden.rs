@@ -126,7 +126,7 @@ pub struct ForbiddenList {
 
 impl ForbiddenList {
     /// Version of the entries, shown in plans and by `doctor`.
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
 
     /// Builds and resolves the list. An input that is no plain absolute path makes every later
     /// question end in a refusal: a list with a hole would say yes to too much.
@@ -317,9 +317,8 @@ impl Draft {
 
     fn relocate(&mut self, variable: &str, path: &LexicalPath) {
         match tiers::relocation(variable) {
-            None => {}
-            Some(Relocation::Whole(tier, what)) => self.push(tier, path.clone(), what),
-            Some(Relocation::Replaces(prefix)) => {
+            Relocation::Whole(tier, what) => self.push(tier, path.clone(), what),
+            Relocation::Replaces(prefix) => {
                 for group in tiers::BELOW_HOME {
                     self.join_all(path, group, |entry| entry.strip_prefix(prefix));
                 }

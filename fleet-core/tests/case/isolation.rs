@@ -9,6 +9,7 @@ mod overlay_kinds;
 mod overlays;
 mod own;
 mod programs;
+mod promised_kinds;
 mod repository;
 mod repository_config;
 mod secret_places;

@@ -1,2 +1,3 @@
 mod briefing;
 mod claude_code;
+mod forbidden;

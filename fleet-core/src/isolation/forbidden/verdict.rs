@@ -1,9 +1,11 @@
 //! What the judge says.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::Tier;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::isolation::tiers;
 use crate::path::LexicalPath;
 use crate::port::{FileKind, PathProbeError};
 
@@ -125,7 +127,26 @@ impl fmt::Display for Conflict {
 
 impl Conflict {
     /// What to do about it.
-    pub fn hint(&self) -> &'static str {
+    pub fn hint(&self) -> Cow<'static, str> {
+        if let Some(part) = self.grantable() {
+            return format!("grant only what is needed of it, for example `{part}`").into();
+        }
+        self.general_hint().into()
+    }
+
+    /// What is no secret in a directory that holds one, if the directory is known to be granted for it.
+    fn grantable(&self) -> Option<LexicalPath> {
+        let Cause::Forbidden { exposure: Exposure::Contains, path, .. } = &self.cause else {
+            return None;
+        };
+        tiers::GRANTABLE.iter().find_map(|(directory, part)| {
+            let known = self.resolved.as_str().strip_suffix(directory)?.ends_with('/');
+            let here = known && path.is_within(&self.resolved);
+            here.then(|| self.resolved.child(part).ok()).flatten()
+        })
+    }
+
+    fn general_hint(&self) -> &'static str {
         match &self.cause {
             Cause::Root => "list the directories that are needed",
             Cause::Forbidden { what: "fleet configuration", .. } => {

@@ -181,6 +181,8 @@ fn each_variable_relocates_what_it_names() {
         ("XDG_CONFIG_HOME", "/data/r/gh/x", "keys and credentials"),
         ("XDG_CONFIG_HOME", "/data/r/chromium", "browser and mail profiles"),
         ("XDG_DATA_HOME", "/data/r/keyrings", "keys and credentials"),
+        ("XDG_CACHE_HOME", "/data/r/huggingface", "registry logins"),
+        ("XDG_STATE_HOME", "/data/r/nvim/shada", "history of commands"),
         ("CARGO_HOME", "/data/r/credentials.toml", "keys and credentials"),
         ("CARGO_HOME", "/data/r/credentials.old", "keys and credentials"),
         ("XDG_RUNTIME_DIR", "/data/r/x", "sockets of the desktop session"),
