@@ -241,8 +241,12 @@ fn unshown(linked: &Linked, reason: &str) -> Diagnostic {
          sandbox does not {} it, and git would fail in it",
         if *writable { "let it write" } else { "show" }
     );
-    let key = if *writable { "isolation.fs.write" } else { "isolation.fs.read" };
-    let hint = format!("`git worktree repair` if it was moved, else add {common} to {key}");
+    // The agent may have written what leads there: no advice here may widen what it is shown.
+    let hint = format!(
+        "if you moved it yourself, run `git worktree repair` in the repository that you made it from; \
+         else `{cwd}/.git` was changed, perhaps by an agent: run no git there before you looked at it, \
+         and grant nothing that it names"
+    );
     Diagnostic::error(Code::Conflict, message).path("cwd").hint(hint)
 }
 

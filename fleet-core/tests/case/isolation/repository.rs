@@ -153,7 +153,10 @@ fn a8_a_pointer_alone_grants_nothing() {
         });
         assert_eq!(problem.path, "cwd");
         assert!(problem.message.contains(words), "{words}: {problem}");
-        assert!(problem.to_string().contains("to isolation.fs.write"), "{problem}");
+        // An operator who follows the advice must not grant what the agent named.
+        let hint = problem.hint.as_deref().expect("a hint");
+        assert!(!hint.contains("isolation.fs") && !hint.contains("/home/u/main"), "{hint}");
+        assert!(hint.contains("grant nothing that it names"), "{hint}");
     }
     let problem = refusal(|s| {
         submodule(s);
