@@ -222,7 +222,7 @@ pub const ISOLATION: &[Key] = &[
         "protect",
         TEXTS,
         "hooks and settings of the project",
-        "Paths below cwd that stay read-only.",
+        "Paths below cwd that stay read-only, beside hooks and settings of the project; [] protects nothing.",
     ),
     key("system", Kind::Words(SystemView::WORDS), "curated", "How much of /etc it sees."),
     key("nested_sandbox", Kind::Bool, "false", "Whether its harness may make a sandbox too."),

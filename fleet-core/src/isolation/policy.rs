@@ -175,7 +175,7 @@ pub struct IsolationBlock {
     pub resources: Resources,
     /// `secrets`.
     pub secrets: Vec<SecretEntry>,
-    /// `protect`: paths below the cwd; `None` if not written, which means the default overlays.
+    /// `protect`: paths below the cwd, beside the default overlays; an empty list ends those too.
     pub protect: Option<Vec<String>>,
     /// `system`.
     pub system: SystemView,

@@ -24,7 +24,7 @@ use crate::path::LexicalPath;
 use crate::port::{FileKind, PathProbe, Resolved};
 
 pub use self::git_links::worktree_repository;
-pub use self::overlays::DEFAULT_PROTECT;
+pub use self::overlays::{DEFAULT_PROTECT, protected_paths};
 
 /// What a resolution needs beside the block.
 #[derive(Debug, Clone, Copy)]

@@ -10,7 +10,7 @@ use super::require::Require;
 use crate::config::{FleetPolicy, Role};
 use crate::harness::{Harness, LaunchContext, LaunchDirs, StartMode};
 use crate::isolation::network::HostRule;
-use crate::isolation::resolve::DEFAULT_PROTECT;
+use crate::isolation::resolve::protected_paths;
 use crate::isolation::select::{Fallback, fallback};
 use crate::isolation::{
     Backend, BackendName, IsolationBlock, MountMode, NetworkMode, Resources, SystemView,
@@ -218,13 +218,11 @@ impl Draft<'_> {
 
     fn protect(&mut self, block: &IsolationBlock) {
         self.reach.guards(Dimension::Protect, "isolation.protect", true);
-        let default = || DEFAULT_PROTECT.iter().map(|path| (*path).to_owned()).collect();
-        let paths: Vec<String> = block.protect.clone().unwrap_or_else(default);
-        for path in paths {
+        for (path, _) in protected_paths(block) {
             // Below the cwd: all that matters is how the paths lie to each other.
             let Ok(place) = LexicalPath::absolute(&format!("/{path}")) else { continue };
             let value = Value::Path { path: place, mode: MountMode::ReadOnly };
-            self.add(Dimension::Protect, &path, value, "isolation.protect", true);
+            self.add(Dimension::Protect, path, value, "isolation.protect", true);
         }
     }
 

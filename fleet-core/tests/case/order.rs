@@ -66,9 +66,26 @@ fn the_table_has_one_row_for_each_dimension_in_its_order() {
     &["on_unavailable: on_unavailable: refuses to start -> starts un-isolated"]
 )]
 #[case::protect(
+    "{isolation: {network: deny, protect: [Makefile]}}",
     "{isolation: {network: deny}}",
-    "{isolation: {network: deny, protect: [.git, .claude, .codex]}}",
-    &["protect: .mcp.json: protected -> not protected"]
+    &["protect: Makefile: protected -> not protected"]
+)]
+#[case::protect_more(
+    "{isolation: {network: deny}}",
+    "{isolation: {network: deny, protect: [Makefile]}}",
+    &[]
+)]
+#[case::protect_nothing(
+    "{isolation: {network: deny, protect: [.git]}}",
+    "{isolation: {network: deny, protect: []}}",
+    &[
+        "protect: .claude: protected -> not protected",
+        "protect: .codex: protected -> not protected",
+        "protect: .git: protected -> not protected",
+        "protect: .git/config: protected -> not protected",
+        "protect: .git/hooks: protected -> not protected",
+        "protect: .mcp.json: protected -> not protected",
+    ]
 )]
 #[case::system(
     "{isolation: {network: deny}}",
@@ -321,6 +338,8 @@ fn a_widening_has_the_place_that_says_so() {
             )
         })
         .collect();
+    let mut places = places;
+    places.dedup();
     assert_eq!(
         places,
         [

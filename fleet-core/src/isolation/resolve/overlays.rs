@@ -6,17 +6,38 @@ use super::destinations::Cover;
 use super::repository::Linked;
 use super::{Draft, Work};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::isolation::policy::{Mount, MountMode, MountOrigin};
+use crate::isolation::policy::{IsolationBlock, Mount, MountMode, MountOrigin};
 use crate::path::LexicalPath;
 use crate::port::{FileKind, Resolved};
 
-/// Protected where present if `protect` is not written.
+/// Protected where present, whatever else `protect` lists; only an empty list ends it.
 pub const DEFAULT_PROTECT: &[&str] =
     &[".git/hooks", ".git/config", ".claude", ".codex", ".mcp.json"];
 /// A directory that git needs not, so it can be made for the launch and removed after it.
 const HOOKS: &str = ".git/hooks";
 /// Redirects git to the configuration and the hooks of another directory.
 const REDIRECTION: &str = "commondir";
+
+/// What a block protects: the paths that it lists, each with its number, and the default ones. Nothing if
+/// it says so with an empty list.
+pub fn protected_paths(block: &IsolationBlock) -> Vec<(&str, Option<usize>)> {
+    let written = block.protect.as_deref();
+    if written.is_some_and(<[String]>::is_empty) {
+        return Vec::new();
+    }
+    let numbered = written.unwrap_or_default().iter().enumerate();
+    let mut all: Vec<(&str, Option<usize>)> = numbered
+        .map(|(index, path)| (path.strip_suffix('/').unwrap_or(path), Some(index)))
+        .collect();
+    for path in DEFAULT_PROTECT {
+        if !all.iter().any(|(other, _)| other == path) {
+            all.push((path, None));
+        }
+    }
+    // What lies around another comes before it, and makes an overlay of its own needless there.
+    all.sort_by_key(|(path, _)| path.split('/').count());
+    all
+}
 
 /// One overlay to make.
 pub(super) struct Wanted<'a> {
@@ -44,16 +65,10 @@ impl Work<'_> {
         let (source, destination) = (base.mount.source.clone(), base.mount.destination.clone());
         let writable = base.mount.mode == MountMode::ReadWrite;
         let mut ephemeral = Vec::new();
-        let protect = self.block.protect.as_deref();
-        let written = protect.unwrap_or_default().iter().enumerate();
-        let mut list: Vec<(&str, Option<String>)> = written
-            .map(|(index, path)| (path.as_str(), Some(format!("isolation.protect[{index}]"))))
-            .collect();
-        if protect.is_none() {
-            list.extend(DEFAULT_PROTECT.iter().map(|path| (*path, None)));
-        }
-        for (below, key) in list {
-            let below = below.strip_suffix('/').unwrap_or(below);
+        let list = protected_paths(self.block);
+        let protects = !list.is_empty();
+        for (below, index) in list {
+            let key = index.map(|index| format!("isolation.protect[{index}]"));
             if let (Some(key), Err(error)) = (&key, source.join(below)) {
                 let problem = Diagnostic::error(Code::InvalidValue, "not a path below the cwd");
                 let problem = problem.path(key).found(below);
@@ -63,6 +78,13 @@ impl Work<'_> {
                 ephemeral.extend(self.overlay(cover, &wanted));
             }
         }
+        if writable && !protects {
+            self.residual_risks.push(format!(
+                "`isolation.protect: []` protects nothing in {source}, so the agent can write what \
+                 tools outside the sandbox obey: {}",
+                DEFAULT_PROTECT.join(", ")
+            ));
+        }
         if !self.absent.is_empty() {
             let absent = self.absent.join(", ");
             self.residual_risks.push(format!(
@@ -70,14 +92,14 @@ impl Work<'_> {
                  obey it: {absent}"
             ));
         }
-        if writable && protect.is_none() {
+        if writable && protects {
             // A `.git` that is a file leads nowhere here, a link is named as a risk anyway.
             if let Ok(repository) = source.child(".git") {
                 self.redirection(&repository);
             }
         }
         if let Some(linked) = linked {
-            ephemeral.extend(self.linked_overlays(cover, linked, protect.is_none()));
+            ephemeral.extend(self.linked_overlays(cover, linked, protects));
         }
         ephemeral
     }

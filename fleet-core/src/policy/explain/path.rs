@@ -4,6 +4,7 @@ use super::native::{self, NativeQuestion, NativeVerdict};
 use super::{DecidedBy, ExplainRequest, Explanation, Rule, Verdict, answer, rule};
 use crate::diagnostic::Place;
 use crate::isolation::forbidden::{Cause, Exposure, OwnDirs, Question, Side, Tier};
+use crate::isolation::resolve::{DEFAULT_PROTECT, protected_paths};
 use crate::isolation::system::{SystemPlace, system_place};
 use crate::isolation::{IsolationPolicy, Mount, MountMode, MountOrigin};
 use crate::path::LexicalPath;
@@ -282,11 +283,20 @@ fn change(request: &ExplainRequest<'_>, asked: &Asked<'_>, mount: &Mount) -> Opt
         (MountOrigin::Cwd, _) => Some(
             "write `permissions.filesystem: read-only` to keep it from being written".to_owned(),
         ),
-        (MountOrigin::Overlay { .. }, _) => Some(
-            request.in_block("write the paths that stay protected as `protect`, without this one,"),
-        ),
+        (MountOrigin::Overlay { path }, _) => overlaid(request, path),
         _ => None,
     }
+}
+
+/// What to write so that a protected path can be written. What decides over the next launch stays closed.
+fn overlaid(request: &ExplainRequest<'_>, path: &str) -> Option<String> {
+    let block = request.role.isolation.as_ref()?;
+    let (_, index) = protected_paths(block).into_iter().find(|(below, _)| *below == path)?;
+    if let Some(index) = index.filter(|_| !DEFAULT_PROTECT.contains(&path)) {
+        return Some(format!("leave `isolation.protect[{index}]` out to let it be written"));
+    }
+    let what = "write `protect: []`, which ends the protection of every path of the project,";
+    Some(request.in_block(what))
 }
 
 /// A path that no mount shows.

@@ -35,5 +35,7 @@ fn what_is_not_there_yet_is_named_where_the_role_asks_for_it() {
         s.cwd("/home/u/work");
         s.block.protect = Some(vec!["Makefile".to_owned()]);
     });
-    assert!(policy.residual_risks.iter().any(|risk| risk.ends_with("would obey it: Makefile")));
+    assert!(
+        policy.residual_risks.iter().any(|risk| risk.contains("would obey it: Makefile, .claude"))
+    );
 }

@@ -49,22 +49,61 @@ fn a9_absent_hooks_are_made_for_the_launch_only() {
     assert!(policy.ephemeral_dirs.is_empty());
 }
 
+/// Who protects one more file must not lose the protection of the others.
 #[test]
-fn follow_the_list_that_is_written() {
-    let policy = accepted(|s| {
-        project(s);
-        s.block.protect = Some(Vec::new());
-    });
-    assert_eq!(shown(&policy).len(), 1);
-    let policy = accepted(|s| {
+fn a_written_list_adds_to_the_default_one() {
+    let default = shown(&accepted(project));
+    let more = accepted(|s| {
         project(s);
         s.tree.file("/home/u/work/a/b/Makefile", "all:");
         s.block.protect = Some(vec!["a/b/Makefile".to_owned()]);
     });
-    assert_eq!(
-        shown(&policy).iter().map(|(at, _)| at.as_str()).collect::<Vec<_>>(),
-        ["/home/u/work", "/home/u/work/a", "/home/u/work/a/b", "/home/u/work/a/b/Makefile"]
-    );
+    let at = |below: &str| format!("/home/u/work/{below}");
+    let mut expected = default.clone();
+    expected.push((at("a"), MountMode::ReadWrite));
+    expected.push((at("a/b"), MountMode::ReadWrite));
+    expected.push((at("a/b/Makefile"), MountMode::ReadOnly));
+    let (mut found, mut wanted) = (shown(&more), expected);
+    found.sort_by_key(|(at, _)| at.clone());
+    wanted.sort_by_key(|(at, _)| at.clone());
+    assert_eq!(found, wanted);
+    // A default that is written as well, what lies around one, and what lies in one.
+    for written in [".git/config", ".mcp.json", ".git", ".git/hooks/pre-commit"] {
+        let policy = accepted(|s| {
+            project(s);
+            s.tree.file("/home/u/work/.git/hooks/pre-commit", "");
+            s.block.protect = Some(vec![written.to_owned()]);
+        });
+        for below in [".git/config", ".git/hooks/pre-commit", ".git/hooks/new", ".mcp.json"] {
+            let mount = policy.covering(&path(&at(below))).expect("mounted");
+            assert_eq!(mount.mode, MountMode::ReadOnly, "{written}: {below}");
+        }
+        let risks = policy.residual_risks.join("\n");
+        assert!(risks.contains(": .claude, .codex"), "{risks}");
+    }
+}
+
+#[test]
+fn an_empty_list_protects_nothing_and_says_so() {
+    let nothing = |s: &mut Scene| {
+        project(s);
+        s.block.protect = Some(Vec::new());
+    };
+    let policy = accepted(nothing);
+    assert_eq!(shown(&policy).len(), 1);
+    assert_eq!(policy.residual_risks.len(), 1, "{:?}", policy.residual_risks);
+    for default in fleet_core::isolation::resolve::DEFAULT_PROTECT {
+        assert!(policy.residual_risks[0].contains(default), "{:?}", policy.residual_risks);
+    }
+    let reading = accepted(|s| {
+        nothing(s);
+        s.cwd_mode = MountMode::ReadOnly;
+    });
+    assert!(reading.residual_risks.is_empty(), "{:?}", reading.residual_risks);
+}
+
+#[test]
+fn what_is_no_path_below_the_cwd_is_refused() {
     for bad in ["../x", "/etc/x", "a//b", "", "a/./b"] {
         refused(
             |s| {
