@@ -134,6 +134,90 @@ fn a8_without_a_sandbox_the_same_agent_writes_everything(
     }
 }
 
+/// Works in a repository with a submodule and a linked worktree, then tries to write what git outside of
+/// the sandbox would obey in them.
+const OWNER: &str = r#"#!/bin/sh
+out="$OURS_FLEET_STATE/report"
+: > "$out.new"
+did() { name=$1; shift; "$@" >> "$OURS_FLEET_STATE/log" 2>&1 && echo "$name" >> "$out.new"; }
+commit() { git -C "$1" -c user.name=agent -c user.email=agent@localhost commit -qm "by the agent"; }
+echo change >> sub/file && git -C sub add file
+did "committed in sub" commit sub
+git add sub
+did "committed" commit .
+did "listed" git worktree list
+did "checked out" git -C sub checkout -q HEAD~1
+did "back" git -C sub checkout -q -
+did "status" git status --porcelain
+did "submodule status" git submodule status
+# Git writes `core.worktree` of each submodule anew, so it needs its configuration.
+did "updated" git submodule update
+wrote() { (echo "; evil" >> "$1") 2>/dev/null && echo "wrote $2" >> "$out.new"; }
+wrote .git/modules/sub/config config
+wrote .git/modules/sub/hooks/post-checkout hook
+wrote sub/.git pointer
+wrote .git/worktrees/other/commondir commondir
+wrote .git/worktrees/other/gitdir gitdir
+wrote team.gitconfig included
+for name in .git/modules/sub .git/modules .git/worktrees/other sub; do
+    (mv "$name" "$name.2") 2>/dev/null && echo "moved $name" >> "$out.new"
+done
+mv "$out.new" "$out"
+exec cat
+"#;
+
+#[rstest]
+#[case::protected("{ network: deny }", false)]
+#[case::control("{ network: deny, protect: [] }", true)]
+fn an_agent_writes_no_configuration_of_a_submodule_or_another_worktree(
+    #[case] isolation: &str,
+    #[case] open: bool,
+) {
+    needs!("tmux", "bwrap", "git");
+    let env = TestEnvironment::new();
+    let cwd = repository(&env, Kind::Submodule).trim_end_matches("/sub");
+    env.write("super/team.gitconfig", "[user]\n\tname = u\n\temail = u@localhost\n");
+    git(&env, cwd, &["config", "include.path", "../team.gitconfig"]);
+    git(&env, cwd, &["add", "team.gitconfig"]);
+    git(&env, cwd, &["commit", "-qm", "sub"]);
+    git(&env, cwd, &["worktree", "add", "-q", "../other"]);
+    let agent = env.script("tools/agent", OWNER);
+    let fleet = format!(
+        "roles:\n  A:\n    harness: command\n    cwd: {}\n    harness_options: {{ argv: [{}] }}\n    isolation: {isolation}\n",
+        env.path(cwd).display(),
+        agent.display()
+    );
+    env.write("fleet.yaml", &fleet);
+    env.run(["up"]).expect(0);
+    let report = wait_for("it reports", || env.state_file("A", "report"));
+    let report = String::from_utf8(report).expect("UTF-8");
+    let report: Vec<&str> = report.lines().collect();
+    let mut works = vec![
+        "committed in sub",
+        "committed",
+        "listed",
+        "checked out",
+        "back",
+        "status",
+        "submodule status",
+    ];
+    if open {
+        works.push("updated");
+    }
+    assert_eq!(report[..works.len()], works, "{report:?}");
+    if open {
+        for name in ["config", "hook", "pointer", "commondir", "gitdir", "included"] {
+            assert!(report.contains(&format!("wrote {name}").as_str()), "{name}: {report:?}");
+        }
+    } else {
+        assert_eq!(report.len(), works.len(), "{report:?}");
+        env.run(["down"]).expect(0);
+        assert_eq!(git(&env, "super/sub", &["log", "-1", "--format=%an"]), "agent");
+        git(&env, cwd, &["status"]);
+        env.run(["up"]).expect(0);
+    }
+}
+
 /// A `.git` file that leads to a repository which knows nothing of this directory shows it to nobody.
 #[test]
 fn a8_a_pointer_to_a_strange_repository_is_refused_by_up() {

@@ -1,7 +1,9 @@
 //! From a block to a policy (01 §2.3): mounts with modes, order and reasons.
 
 mod destinations;
+mod git_config;
 mod git_links;
+mod git_tree;
 mod links;
 mod overlays;
 mod own;

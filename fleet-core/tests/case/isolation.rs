@@ -2,6 +2,7 @@
 
 mod degraded;
 mod destinations;
+mod git_tree;
 mod inputs;
 mod judge;
 mod links;

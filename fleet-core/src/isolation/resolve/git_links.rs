@@ -58,7 +58,7 @@ pub(super) fn linked_directories(
 }
 
 /// The path in the first line of a small regular file, after `prefix`.
-fn pointer(probe: &dyn PathProbe, file: &LexicalPath, prefix: &str) -> Option<String> {
+pub(super) fn pointer(probe: &dyn PathProbe, file: &LexicalPath, prefix: &str) -> Option<String> {
     let text = text(probe, file, POINTER_LIMIT)?;
     Some(text.lines().next()?.strip_prefix(prefix)?.trim().to_owned())
 }

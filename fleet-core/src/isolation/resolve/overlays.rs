@@ -3,6 +3,8 @@
 use camino::Utf8PathBuf;
 
 use super::destinations::Cover;
+use super::git_links::existing_directory;
+use super::git_tree::GitTree;
 use super::repository::Linked;
 use super::{Draft, Work};
 use crate::diagnostic::{Code, Diagnostic};
@@ -96,6 +98,11 @@ impl Work<'_> {
             // A `.git` that is a file leads nowhere here, a link is named as a risk anyway.
             if let Ok(repository) = source.child(".git") {
                 self.redirection(&repository);
+                if existing_directory(self.probe, &repository).as_ref() == Some(&repository) {
+                    let mut search = GitTree::new(&source);
+                    self.git_tree(cover, &mut search, &repository, &source);
+                    ephemeral.append(&mut search.made);
+                }
             }
         }
         if let Some(linked) = linked {
@@ -107,17 +114,23 @@ impl Work<'_> {
     /// A file `commondir` makes git take configuration and hooks from the directory that it names. Git
     /// makes it only for linked worktrees; as long as it is absent nothing can be bound over it.
     pub(super) fn redirection(&mut self, repository: &LexicalPath) {
-        let Ok(file) = repository.child(REDIRECTION) else { return };
-        if !self.is_directory(&file) {
-            return;
-        }
-        let Ok(seen) = self.probe.resolve(&file) else { return };
-        if seen.object.is_none() && seen.path == file {
+        if self.redirectable(repository) {
             self.residual_risks.push(format!(
-                "`{file}` does not exist: the agent can create it, and git outside the sandbox then \
-                 obeys a configuration of the agent's"
+                "`{repository}/{REDIRECTION}` does not exist: the agent can create it, and git outside \
+                 the sandbox then obeys a configuration of the agent's"
             ));
-            return;
+        }
+    }
+
+    /// Whether that file could be made; a problem if it is there.
+    pub(super) fn redirectable(&mut self, repository: &LexicalPath) -> bool {
+        let Ok(file) = repository.child(REDIRECTION) else { return false };
+        if !self.is_directory(&file) {
+            return false;
+        }
+        let Ok(seen) = self.probe.resolve(&file) else { return false };
+        if seen.object.is_none() && seen.path == file {
+            return true;
         }
         let problem = Diagnostic::error(
             Code::FileTrust,
@@ -128,6 +141,7 @@ impl Work<'_> {
         );
         let hint = "look at what it names, run no git there before, and remove it";
         self.problems.push(problem.path("cwd").hint(hint));
+        false
     }
 
     pub(super) fn overlay(
@@ -147,7 +161,8 @@ impl Work<'_> {
         let object = seen.as_ref().and_then(|seen| seen.object);
         let kind = object.map(|object| object.kind);
         let fits = matches!(kind, Some(FileKind::File | FileKind::Directory));
-        let hooks = wanted.below == HOOKS || (wanted.key.is_none() && wanted.below == "hooks");
+        let named = source.file_name() == Some("hooks") && wanted.key.is_none();
+        let hooks = wanted.below == HOOKS || named;
         let made = kind.is_none() && !link && hooks && self.is_directory(&source);
         if link || !(fits || made) {
             self.unprotected(wanted, &source, link, kind.is_some());

@@ -11,6 +11,7 @@ use camino::Utf8PathBuf;
 use super::Work;
 use super::destinations::Cover;
 use super::git_links::{existing_directory, follow, linked_directories, named_worktree, text};
+use super::git_tree::GitTree;
 use super::overlays::Wanted;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::isolation::forbidden::Side;
@@ -19,9 +20,9 @@ use crate::path::LexicalPath;
 use crate::port::{FileKind, Resolved};
 
 /// Enough for the configuration of a repository; a larger one is not understood.
-const CONFIG_LIMIT: usize = 64 * 1024;
+pub(super) const CONFIG_LIMIT: usize = 64 * 1024;
 /// Configuration of one working directory, obeyed where `extensions.worktreeConfig` is set.
-const WORKTREE_CONFIG: &str = "config.worktree";
+pub(super) const WORKTREE_CONFIG: &str = "config.worktree";
 /// What git writes of the common directory when it commits; `true` if it must be there. The rest of
 /// the directory is read-only: deleting or packing refs, changing configuration and adding worktrees
 /// is for the operator.
@@ -203,15 +204,21 @@ impl Work<'_> {
                 self.overlay(cover, &wanted);
             }
         }
-        if !self.exists(&admin, WORKTREE_CONFIG) {
+        if own && admin != common && !self.exists(&admin, WORKTREE_CONFIG) {
             self.worktree_config(&admin, &common);
         }
+        let mut search = GitTree::new(&cwd);
+        self.git_tree(cover, &mut search, &common, &cwd);
+        ephemeral.append(&mut search.made);
         ephemeral
     }
 
     /// The configuration of one working directory can only be covered where it is. Where it is not,
     /// an agent can make it, and git obeys it if the repository says so.
-    fn worktree_config(&mut self, admin: &LexicalPath, common: &LexicalPath) {
+    pub(super) fn worktree_config(&mut self, admin: &LexicalPath, common: &LexicalPath) {
+        if !self.exists(common, "config") {
+            return;
+        }
         let config = common.child("config").ok();
         let text = config.and_then(|config| text(self.probe, &config, CONFIG_LIMIT));
         // Found anywhere in it is enough: a comment too many only asks for an empty file.
@@ -251,7 +258,7 @@ fn unshown(linked: &Linked, reason: &str) -> Diagnostic {
 }
 
 /// `core.worktree` of a git configuration, as git itself writes it.
-fn core_worktree(text: &str) -> Option<String> {
+pub(super) fn core_worktree(text: &str) -> Option<String> {
     let mut core = false;
     let mut found = None;
     for line in text.lines().map(str::trim) {
