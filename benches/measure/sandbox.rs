@@ -1,4 +1,4 @@
-//! Our launcher against raw `bwrap` with the same binds, and both against `true` alone.
+//! Our launcher against raw `bwrap`, with the same binds and `true` as the program.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,33 +12,32 @@ use fleet_core::launch::{
     DescriptorRequest, Environment, LaunchCommand, LaunchFile, LaunchPlan, PlanWord,
 };
 use fleet_core::path::LexicalPath;
-use fleet_core::port::{FileIdentity, IsolationBackend, ProbeEvidence};
+use fleet_core::port::{FileIdentity, IsolationBackend};
 use fleet_sandbox::HostView;
 
 use crate::{Failure, summary};
 
+/// Mounts of the policy, as many as a role with some project directories has.
+const MOUNTS: usize = 25;
 const SEARCH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 
-/// Runs all three in turn, `times` times, and compares within each round.
+/// Runs both in turn, `times` times, and compares each pair.
 pub(crate) fn compare(
     times: usize,
     binary: &str,
     directory: &Path,
-    mounts: usize,
 ) -> Result<Vec<String>, Failure> {
     let directory = Utf8PathBuf::try_from(directory.canonicalize()?)?;
     let root = directory.join("sandbox");
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&root)?;
-    for index in 0..mounts {
+    for index in 0..MOUNTS {
         fs::create_dir_all(root.join(format!("m{index}")))?;
     }
-    let plan = plan(&root, mounts)?;
+    let plan = plan(&root)?;
     let raw = raw_words(&plan, &directory)?;
 
     let (mut raw_times, mut over) = (Vec::new(), Vec::new());
-    let (mut of_raw, mut of_plain) = (Vec::new(), Vec::new());
     for round in 0..=times {
-        let plain_time = timed(&mut Command::new("/bin/true"))?;
         let (program, arguments) = raw.split_first().ok_or("an empty plan")?;
         let raw_time = timed(Command::new(program).args(arguments))?;
         let file = launch_file(&plan, &directory, round)?;
@@ -46,20 +45,13 @@ pub(crate) fn compare(
         if round > 0 {
             raw_times.push(raw_time.as_secs_f64() * 1000.0);
             over.push((our_time.as_secs_f64() - raw_time.as_secs_f64()) * 1000.0);
-            of_raw.push(our_time.as_secs_f64() / raw_time.as_secs_f64());
-            of_plain.push(our_time.as_secs_f64() / plain_time.as_secs_f64());
         }
     }
-    let lines = [
-        summary::line("raw", raw_times),
-        summary::line("over", over),
-        summary::line("of-raw", of_raw),
-        summary::line("of-plain", of_plain),
-    ];
+    let lines = [summary::line("raw", raw_times), summary::line("over", over)];
     Ok(lines.into_iter().flatten().collect())
 }
 
-pub(crate) fn timed(command: &mut Command) -> Result<Duration, Failure> {
+fn timed(command: &mut Command) -> Result<Duration, Failure> {
     let start = Instant::now();
     let output = command
         .env_clear()
@@ -81,23 +73,19 @@ pub(crate) fn timed(command: &mut Command) -> Result<Duration, Failure> {
     Ok(elapsed)
 }
 
-pub(crate) fn host_evidence() -> Result<ProbeEvidence, Failure> {
+fn plan(root: &Utf8PathBuf) -> Result<LaunchPlan, Failure> {
     let program = HostView::find_program(&SEARCH.map(Utf8PathBuf::from), "bwrap");
     let program = program.ok_or("`bwrap` is not installed")?;
     let help = Command::new(&program).arg("--help").output()?;
     let help = String::from_utf8_lossy(&help.stdout).into_owned();
-    Ok(fleet_benches::evidence(program.as_str(), &help))
-}
-
-fn plan(root: &Utf8PathBuf, mounts: usize) -> Result<LaunchPlan, Failure> {
-    let evidence = host_evidence()?;
+    let evidence = fleet_benches::evidence(program.as_str(), &help);
     let identify = |path: &LexicalPath| {
         fs::symlink_metadata(path.as_str()).map_or(FileIdentity { dev: 0, ino: 0 }, |found| {
             FileIdentity { dev: found.dev(), ino: found.ino() }
         })
     };
     let policy =
-        fleet_benches::policy_of(&LexicalPath::absolute(root.as_str())?, mounts, identify)?;
+        fleet_benches::policy_of(&LexicalPath::absolute(root.as_str())?, MOUNTS, identify)?;
     let command = LaunchCommand { argv: vec!["/bin/true".to_owned()], cwd: root.join("m1") };
     Ok(fleet_benches::host_backend().plan(&policy, &evidence, &command)?)
 }
@@ -149,26 +137,16 @@ fn launch_file(
     directory: &Utf8PathBuf,
     round: usize,
 ) -> Result<Utf8PathBuf, Failure> {
-    let command = LaunchCommand { argv: vec!["/bin/true".to_owned()], cwd: directory.clone() };
-    write_launch_file(plan, command, directory, round)
-}
-
-pub(crate) fn write_launch_file(
-    plan: &LaunchPlan,
-    command: LaunchCommand,
-    directory: &Utf8PathBuf,
-    round: usize,
-) -> Result<Utf8PathBuf, Failure> {
     let file = LaunchFile {
         version: LaunchFile::VERSION,
         launch_id: format!("bench-{round}").parse()?,
         role: "bench".parse()?,
-        command,
+        command: LaunchCommand { argv: vec!["/bin/true".to_owned()], cwd: directory.clone() },
         env: Environment([("PATH".to_owned(), SEARCH.join(":"))].into()),
         plan: plan.clone(),
         exit_record: directory.join("exit-status"),
         observed: directory.join("observed.json"),
-        connections: Some(directory.join("connections.jsonl")),
+        connections: None,
     };
     let path = directory.join("launch.json");
     let mut options = fs::OpenOptions::new();
