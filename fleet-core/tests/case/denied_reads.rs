@@ -198,15 +198,9 @@ fn codex_denies_them_wherever_it_has_a_bound() {
             !deny
         });
         assert_eq!(Some(&table), plain["permissions"]["fleet"]["filesystem"].as_table());
-        // What is absent where Codex lets be written would stop every command.
-        let mut all = vec!["/home/op/.ssh".to_owned(), "/srv/vault".to_owned()];
-        if case.permissions.filesystem == Filesystem::ReadOnly {
-            all.insert(1, format!("{}/.aws", case.dirs.cwd));
-        }
-        denied.sort();
-        all.sort();
-        assert_eq!(denied, all, "{case:?}");
-        assert_eq!(named(&case.translate()).map(|it| it.len()), Some(all.len()));
+        // What is absent costs time in every command, and where Codex lets be written it stops it.
+        assert_eq!(denied, ["/home/op/.ssh"], "{case:?}");
+        assert_eq!(named(&case.translate()).map(|it| it.len()), Some(1));
     }
 }
 
@@ -215,8 +209,9 @@ fn codex_denies_them_wherever_it_has_a_bound() {
 fn an_added_directory_of_codex_is_not_denied() {
     let mut case = Case::workspace().options(r#"{"add_dirs": ["/home/op/.ssh"]}"#);
     case.denied_reads = sample();
+    case.denied_reads.push(DeniedRead { path: path("/srv/safe"), exists: true });
     let config = config(&case.launch());
     let table = &config["permissions"]["fleet"]["filesystem"];
     assert_eq!(table["/home/op/.ssh"].as_str(), Some("write"));
-    assert_eq!(table["/srv/vault"].as_str(), Some("deny"));
+    assert_eq!(table["/srv/safe"].as_str(), Some("deny"));
 }

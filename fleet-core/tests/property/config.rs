@@ -366,8 +366,10 @@ fn replaced(text: &str, value: Option<&str>) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(character) = rest.chars().next() {
-        if let Some(after) = rest.strip_prefix("$${a}") {
-            out.push_str("${a}");
+        let escaped = rest.strip_prefix("$${").and_then(|inner| inner.split_once('}'));
+        let name = |it: &str| !it.is_empty() && it.chars().all(|c| c.is_ascii_alphanumeric());
+        if let Some((of, after)) = escaped.filter(|(of, _)| name(of)) {
+            out.extend(["${", of, "}"]);
             rest = after;
         } else if let (Some(after), Some(value)) = (rest.strip_prefix("${a}"), value) {
             out.push_str(value);

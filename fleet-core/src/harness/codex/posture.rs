@@ -8,7 +8,6 @@ use toml::{Table, Value};
 use super::options::CodexOptions;
 use super::table::{Reach, Row};
 use crate::harness::LaunchDirs;
-use crate::path::LexicalPath;
 use crate::permissions::{Approval, DENIED_READS_KEY, DeniedRead, Outer};
 
 macro_rules! words {
@@ -181,15 +180,11 @@ fn profile(
     if workspace {
         let roots = [".", ".git"].map(|name| (name.to_owned(), write()));
         table.insert(":workspace_roots".to_owned(), Value::Table(Table::from_iter(roots)));
-        written.extend([&dirs.cwd, dirs.real(&dirs.cwd)].map(ToString::to_string));
     }
-    let written: Vec<LexicalPath> =
-        written.iter().filter_map(|path| LexicalPath::absolute(path).ok()).collect();
-    for DeniedRead { path, exists } in denied {
-        // Where its sandbox lets be written, Codex covers some names itself, and every command fails
-        // where one of those is named here and is not there.
-        let covered = *exists || !written.iter().any(|dir| path.is_within(dir));
-        if covered && !table.contains_key(path.as_str()) {
+    // Each is a mount in its sandbox, made anew for every command: the hundreds of places where a login
+    // could be and is not would cost seconds.
+    for DeniedRead { path, .. } in denied.iter().filter(|it| it.exists) {
+        if !table.contains_key(path.as_str()) {
             table.insert(path.to_string(), Value::from(DENY));
         }
     }
