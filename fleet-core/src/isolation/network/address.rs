@@ -32,8 +32,8 @@ impl fmt::Display for AddressClass {
     }
 }
 
-/// The class of an address by its number alone, so never [`AddressClass::Own`]. One that carries an IPv4 address (mapped, NAT64, 6to4) is of that one's
-/// class, since that is where a packet may end.
+/// The class of an address by its number alone, so never [`AddressClass::Own`]. One that carries an IPv4
+/// address (mapped, NAT64, 6to4) is of that one's class, since that is where a packet may end.
 pub fn classify(address: IpAddr) -> AddressClass {
     match address {
         IpAddr::V4(four) => classify_v4(four),
@@ -77,7 +77,8 @@ fn classify_v6(address: Ipv6Addr) -> AddressClass {
         // Teredo, benchmarking, ORCHID and the other special blocks of 2001::/23; documentation.
         [0x2001, second, ..] if second < 0x200 || second == 0xdb8 => AddressClass::Reserved,
         [0x3fff, second, ..] if second < 0x1000 => AddressClass::Reserved,
-        // Only 2000::/3 is given out as global unicast.
+        // Only 2000::/3 is given out as global unicast. What a translator of an organisation's own
+        // (64:ff9b:1::/48) does is its own matter.
         [first, ..] if first & 0xe000 == 0x2000 => AddressClass::Public,
         _ => AddressClass::Reserved,
     }
@@ -93,8 +94,6 @@ pub(super) fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
         [0, 0, 0, 0, 0, 0xffff, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
         | [0x2002, high, low, ..] => Some(four(high, low)),
-        // A translator of an organisation's own; what it does is its own matter, so never public.
-        [0x64, 0xff9b, 1, ..] => Some(Ipv4Addr::UNSPECIFIED),
         _ => None,
     }
 }
@@ -140,11 +139,25 @@ mod tests {
             ("198.19.0.1", Reserved),
             ("ff02::1", Reserved),
             ("2001::1", Reserved),
+            ("2001:1ff:ffff::1", Reserved),
+            ("2001:200::1", Public),
+            ("3fff:fff:ffff::1", Reserved),
+            ("3fff:1000::1", Public),
             ("2001:db8::1", Reserved),
             ("64:ff9b:1::1", Reserved),
             ("4000::1", Reserved),
         ] {
             assert_eq!(classify(text.parse().expect(text)), class, "{text}");
         }
+    }
+
+    #[test]
+    fn each_class_has_a_word_for_people() {
+        use AddressClass::{LinkLocal, Loopback, Own, Private, Public, Reserved};
+        let words = [Public, Loopback, Private, LinkLocal, Own, Reserved].map(|it| it.to_string());
+        assert_eq!(
+            words,
+            ["public", "loopback", "private", "link-local", "host's own", "reserved"]
+        );
     }
 }

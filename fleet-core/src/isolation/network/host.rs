@@ -187,6 +187,8 @@ mod tests {
         }
         assert_eq!(name(&"a".repeat(64)), Err(HostError::Label));
         assert_eq!(name(&"ab.".repeat(85)), Err(HostError::TooLong));
+        let longest = format!("{}a", "ab.".repeat(84));
+        assert_eq!(name(&longest), Ok(longest));
     }
 
     #[test]
