@@ -162,7 +162,7 @@ fn what_is_observed_of_the_network_comes_from_the_kernel() {
 /// The launcher in a network namespace and with an `/etc/hosts` of its own. There the host has an address
 /// of the public internet, which two names lead to, and so does a third name to an address that nobody has.
 #[test]
-fn a_listed_name_does_not_lead_to_the_host_itself() {
+fn a_listed_name_does_not_lead_to_the_host_itself_as_root() {
     need_bwrap!();
     crate::support::need_root!();
     let launch = Launch::new();
