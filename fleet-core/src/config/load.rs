@@ -195,6 +195,9 @@ fn fleet(mut trees: Vec<Node>, cx: &mut Cx<'_>) -> Option<Fleet> {
             roles.insert(name, role);
         }
     }
+    if let Some(entry) = defaults_entry {
+        defaults.check_unused_options(entry.at, roles.values(), cx);
+    }
     validate::across_roles(&declared, &roles, cx);
     let mut settings =
         validate::top_level(base, Roles { declared: &declared, resolved: &roles }, cx);

@@ -42,6 +42,25 @@ impl<'n> Defaults<'n> {
         let spots = entries.iter().map(|it| (&*it.key, Spot::of(it, Layer::Default))).collect();
         Some(Self { keys, node, harness, spots })
     }
+
+    /// Checks the options of the harness where no role of these inherits them: nobody else does.
+    pub(super) fn check_unused_options<'r>(
+        &self,
+        at: At,
+        mut roles: impl Iterator<Item = &'r Role>,
+        cx: &mut Cx<'_>,
+    ) {
+        let (false, Some(node)) = (self.keys.options.is_empty(), self.node) else { return };
+        if roles.any(|role| role.harness == self.harness) {
+            return;
+        }
+        let harnesses: Vec<&str> = match &self.keys.harness {
+            Some(written) => vec![written.value.as_str()],
+            None => cx.options.harnesses.ids().collect(),
+        };
+        let field = Field { node, at, path: Path::Key(&Path::Top, "defaults") };
+        Effective::new(&[], self.keys.options).check_unused(&harnesses, &field, cx);
+    }
 }
 
 /// How a key of the defaults combines with the role's own.

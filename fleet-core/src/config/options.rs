@@ -58,16 +58,7 @@ impl<'n> Effective<'n> {
         role: &Field<'n, '_>,
         cx: &mut Cx<'_>,
     ) -> Options {
-        let mut options = Map::new();
-        let mut unfit = Vec::new();
-        for (entry, _) in self.0.values() {
-            let value = json(&entry.value);
-            if value.is_none() {
-                unfit.push(&*entry.key);
-            }
-            // The key is handed on in any case: it may not exist at all.
-            options.insert(entry.key.to_string(), value.unwrap_or_default());
-        }
+        let (options, unfit) = self.in_json();
         // A harness that is not registered is reported elsewhere.
         let registered = cx.options.harnesses.get(harness.as_str());
         let mut problems = registered.map(|it| it.validate_options(&options)).unwrap_or_default();
@@ -82,6 +73,47 @@ impl<'n> Effective<'n> {
             self.report(role, problem, cx);
         }
         options
+    }
+
+    /// Checks options of the defaults that no role has. Where the defaults name no harness, what is an
+    /// option of any of `harnesses` is let be.
+    pub(super) fn check_unused(
+        &self,
+        harnesses: &[&str],
+        defaults: &Field<'n, '_>,
+        cx: &mut Cx<'_>,
+    ) {
+        let (options, _) = self.in_json();
+        let registered = harnesses.iter().filter_map(|id| cx.options.harnesses.get(id));
+        let judged: Vec<Vec<OptionProblem>> =
+            registered.map(|harness| harness.validate_options(&options)).collect();
+        let Some((first, others)) = judged.split_first() else { return };
+        for problem in first {
+            let unknown = |them: &Vec<OptionProblem>| {
+                them.iter().any(|it| it.unknown_key && it.path == problem.path)
+            };
+            // What is missing, a role would write.
+            let written = self.0.contains_key(first_key(&problem.path));
+            let sure = others.is_empty() || (problem.unknown_key && others.iter().all(unknown));
+            if written && sure {
+                self.report(defaults, problem, cx);
+            }
+        }
+    }
+
+    /// The options in JSON form, and those that have none.
+    fn in_json(&self) -> (Options, Vec<&'n str>) {
+        let mut options = Map::new();
+        let mut unfit = Vec::new();
+        for (entry, _) in self.0.values() {
+            let value = json(&entry.value);
+            if value.is_none() {
+                unfit.push(&*entry.key);
+            }
+            // The key is handed on in any case: it may not exist at all.
+            options.insert(entry.key.to_string(), value.unwrap_or_default());
+        }
+        (options, unfit)
     }
 
     fn report(&self, role: &Field<'n, '_>, found: &OptionProblem, cx: &mut Cx<'_>) {

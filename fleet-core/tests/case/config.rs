@@ -1,6 +1,7 @@
 //! 07 A: loading the files. A2, A9 and A23 are judged where files and arguments are read.
 
 use fleet_core::config::Layer;
+use fleet_core::harness::Harnesses;
 use fleet_core::id::RoleName;
 
 use crate::fleet::{HOME, base, lines, names, no_base};
@@ -377,4 +378,28 @@ fn every_written_value_has_a_place() {
     assert!(fleet.provenance.lookup("policy").is_none());
     let all: Vec<String> = fleet.provenance.iter().map(|(path, _)| path).collect();
     assert!(all.contains(&"roles.A.isolation.fs.read[0]".to_owned()), "{all:?}");
+}
+
+/// Options of the defaults are judged also where every role has another harness.
+#[test]
+fn options_that_no_role_inherits_are_checked_all_the_same() {
+    let with = |defaults: &str| {
+        format!(
+            "defaults: {{{defaults}}}\nroles: {{A: {{harness: command, harness_options: {{argv: [x]}}}}}}\n"
+        )
+    };
+    let of_codex = with("harness: codex, harness_options: {profil: x}");
+    let line = base(of_codex).with(Harnesses::built_in()).only();
+    names(&line, &["fleet.yaml:1:", "defaults.harness_options.profil: unknown key"]);
+    // Whose options these are nobody said, and no harness has this one.
+    let line = base(with("harness_options: {profil: x}")).with(Harnesses::built_in()).only();
+    names(&line, &["defaults.harness_options.profil: unknown key"]);
+    for fine in [
+        // What is missing, a role would write.
+        "harness: codex, harness_options: {add_dirs: [/x]}",
+        "harness_options: {add_dirs: [/x]}",
+        "harness_options: {argv: [y]}",
+    ] {
+        base(with(fine)).with(Harnesses::built_in()).fleet();
+    }
 }
