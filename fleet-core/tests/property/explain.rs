@@ -153,7 +153,11 @@ fn explain_never_calls_a_tier_a_path_reachable() {
         let entries = entries.filter(|entry| entry.tier == Tier::NoExposure);
         let listed = entries.map(|entry| &entry.path).cloned();
         let below = listed.clone().filter_map(|at| at.child("x").ok());
-        for at in listed.chain(below).chain([harmful]) {
+        // A name in other letters is another name, where case counts.
+        let other = |it: &LexicalPath| {
+            it.as_str().contains(char::is_uppercase) && !judged.scene.tree.ignores_case(it)
+        };
+        for at in listed.chain(below).chain([harmful].into_iter().filter(|it| !other(it))) {
             if own.iter().any(|own| at.is_within(own)) {
                 continue;
             }

@@ -14,6 +14,8 @@ struct Slot {
     is: Vec<usize>,
     /// Entries strictly inside it.
     below: Vec<usize>,
+    /// Entries in which it is mounted: under its other names it is what they hold all the same.
+    mounted: Vec<usize>,
     /// Patterns for names directly in it.
     patterns: Vec<&'static NamePattern>,
 }
@@ -59,6 +61,11 @@ impl Index {
         let Some(resolved) = resolved else { return };
         if let Some(object) = resolved.object {
             self.identities.entry(object.identity).or_default().is.push(number);
+            // A mount table that cannot be read refuses every directory later.
+            let inside = probe.mounts_below(&resolved.path).unwrap_or_default();
+            for (_, identity) in inside.into_iter().filter(|_| entry.tier == Tier::NoExposure) {
+                self.identities.entry(identity).or_default().mounted.push(number);
+            }
         } else if let Some((nearest, rest)) = missing_part(&resolved.path, &resolved.ancestors) {
             self.absent.entry(nearest).or_default().push((rest, number));
         }
@@ -275,6 +282,7 @@ impl<'a> Search<'a> {
         let mut best = None;
         if let Some(slot) = self.candidate.identity.and_then(|own| identities.get(&own)) {
             best = better(best, self.pick(Exposure::Is, &slot.is));
+            best = better(best, self.pick(Exposure::Inside, &slot.mounted));
             best = better(best, self.pick(Exposure::Contains, &slot.below));
         }
         let path = self.candidate.path.as_str();
@@ -282,6 +290,7 @@ impl<'a> Search<'a> {
         for ancestor in self.candidate.ancestors {
             if let Some(slot) = identities.get(ancestor) {
                 best = better(best, self.pick(Exposure::Inside, &slot.is));
+                best = better(best, self.pick(Exposure::Inside, &slot.mounted));
                 // `ancestors` starts at the nearest existing directory: only then is `place` the
                 // name in it.
                 if !slot.patterns.is_empty() && self.candidate.identity.is_some() {

@@ -375,3 +375,22 @@ fn what_is_not_yet_there_deeper_in_an_alias_fits_no_pattern() {
     });
     assert_eq!(policy.missing_sources().count(), 1);
 }
+
+/// A directory elsewhere, mounted again below a forbidden one, is part of what that holds.
+#[test]
+fn what_is_mounted_in_a_forbidden_directory_is_forbidden_under_its_other_name() {
+    let mounted = |s: &mut Scene| {
+        s.tree.dir("/srv/usb/pass");
+        s.tree.dir("/srv/other");
+        s.tree.dir("/home/u/.ssh/more");
+        s.tree.bind("/srv/usb", "/home/u/.ssh/more");
+    };
+    for asked in ["/srv/usb", "/srv/usb/pass"] {
+        refused(
+            |s| (mounted(s), no(s.read(asked))).1,
+            READ,
+            &["is inside the forbidden path `/home/u/.ssh`"],
+        );
+    }
+    accepted(|s| (mounted(s), no(s.read("/srv/other"))).1);
+}
