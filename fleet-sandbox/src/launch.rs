@@ -9,6 +9,7 @@ mod descriptors;
 mod file;
 mod guard;
 mod hygiene;
+pub(crate) mod pipe;
 mod prepare;
 mod record;
 mod relay;

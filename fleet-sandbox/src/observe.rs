@@ -1,7 +1,8 @@
 //! Observation: what a started sandbox really is, seen from outside, row by row.
 //!
-//! `facts` reads `/proc`, `rows` judges, `inside` adds what the sandbox answered about itself. A row is never `enforced` without evidence: what could not
-//! be looked at is `missing`. Must not know how the plan was made, only what its line asks for.
+//! `facts` reads `/proc`, `rows` judges, `inside` adds what the sandbox answered about itself. A row is
+//! never `enforced` without evidence: what could not be looked at is `missing`. Must not know how the
+//! plan was made, only what its line asks for.
 //! Tests: unit tests in `rows`, `shim/` (each flag dropped flips its row), `integration/`.
 
 mod expect;

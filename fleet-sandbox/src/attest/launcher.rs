@@ -1,6 +1,5 @@
 //! The launcher's side: what only it can know of the host, and its end of the pipe.
 
-use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt as _;
@@ -8,9 +7,8 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 
 use fleet_core::attest::{AttestRecord, AttestReport, AttestRequest, Probe};
 use fleet_core::launch::LaunchFile;
-use rustix::fs::OFlags;
-use rustix::io::Errno;
-use tokio::net::unix::pipe::Receiver;
+
+use crate::launch::pipe::{ReadPipe, State};
 
 /// Sockets of the host that the sandbox tries to reach. Held until it has answered.
 #[derive(Debug, Default)]
@@ -104,17 +102,12 @@ const LIMIT: usize = 4 * 1024 * 1024;
 
 /// Our end of the pipe. It ends when the program inside becomes the command or ends.
 #[derive(Debug)]
-pub(crate) struct AnswerPipe {
-    pipe: Receiver,
-    text: Vec<u8>,
-}
+pub(crate) struct AnswerPipe(ReadPipe);
 
 impl AnswerPipe {
     /// Needs a runtime with I/O.
     pub(crate) fn new(end: OwnedFd) -> std::io::Result<Self> {
-        let flags = rustix::fs::fcntl_getfl(&end)?;
-        rustix::fs::fcntl_setfl(&end, flags | OFlags::NONBLOCK)?;
-        Ok(Self { pipe: Receiver::from_owned_fd(end)?, text: Vec::new() })
+        ReadPipe::new(end, LIMIT).map(Self)
     }
 
     /// Waits for the end of the pipe.
@@ -122,32 +115,20 @@ impl AnswerPipe {
     /// # Cancel safety
     /// What has been read is kept.
     pub(crate) async fn answer(&mut self) -> Answer {
-        loop {
-            if self.pipe.readable().await.is_err() {
-                return Answer::None;
-            }
-            let mut chunk = [0; 4096];
-            match self.pipe.try_read(&mut chunk) {
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                Ok(0) => return Answer::read(&self.text),
-                Ok(count) if self.text.len() < LIMIT => self.text.extend(&chunk[..count]),
-                _ => return Answer::None,
-            }
+        while self.0.state == State::Open {
+            self.0.more().await;
         }
+        self.so_far()
     }
 
     /// As [`Self::answer`] when everything that held the other end is gone: does not wait.
     pub(crate) fn drain(&mut self) -> Answer {
-        let mut chunk = [0; 4096];
-        loop {
-            match rustix::io::read(&self.pipe, &mut chunk) {
-                Err(Errno::INTR) => {}
-                Ok(0) => return Answer::read(&self.text),
-                Ok(count) if self.text.len() < LIMIT => self.text.extend(&chunk[..count]),
-                _ => return Answer::None,
-            }
-        }
+        self.0.drain();
+        self.so_far()
+    }
+
+    fn so_far(&self) -> Answer {
+        if self.0.state == State::Ended { Answer::read(&self.0.text) } else { Answer::None }
     }
 }
 

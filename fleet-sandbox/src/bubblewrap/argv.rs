@@ -1,7 +1,8 @@
 //! The command line of `bwrap`, from a policy. Pure: opens nothing, asks nothing.
 //!
 //! Order: namespaces, the system view, in-memory directories, the policy's mounts, the lock on the
-//! root, filters, the program that asks the sandbox about itself, the command. The environment is not in it: `bwrap` is started with the built one.
+//! root, filters, the program that asks the sandbox about itself, the command. The environment is not
+//! in it: `bwrap` is started with the built one.
 //! Tests: `golden/argv.rs` (whole lines), `property/plan.rs` (nothing added, command unchanged).
 
 use std::borrow::Cow;

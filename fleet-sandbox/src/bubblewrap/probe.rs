@@ -102,29 +102,25 @@ fn last_line(text: &str) -> String {
     text.lines().last().unwrap_or_default().chars().take(300).collect()
 }
 
-/// Words of `bwrap` that mean that no namespace could be made, or no full one. Which setting is in the
-/// way, the system is asked.
-const BLOCKED: &[&str] = &[
-    "No space left on device",
-    "nesting depth",
-    "setting up uid map: Permission denied",
-    "No permissions to create",
-    "Creating new namespace failed: Operation not permitted",
-    "Creating new namespace failed: Permission denied",
-    "Failed RTM_NEWADDR: Operation not permitted",
-    "capset failed",
-];
+/// What is behind words of `bwrap`.
+struct Remedy {
+    words: &'static [&'static str],
+    /// Whether no namespace could be made, or no full one: then a setting of the system may be in the way.
+    blocked: bool,
+    /// What to do where no setting explains it.
+    hint: &'static str,
+}
 
-/// Words of `bwrap` and what to do about them, where no setting explains it; the first entry that
-/// matches counts.
-const REMEDIES: &[(&[&str], &str)] = &[
-    (
-        &["No space left on device", "nesting depth"],
-        "no further user namespace is allowed: raise the sysctl user.max_user_namespaces, or do not \
-         run ours-fleet inside another sandbox",
-    ),
-    (
-        &[
+/// The first that matches counts.
+const REMEDIES: &[Remedy] = &[
+    Remedy {
+        words: &["No space left on device", "nesting depth"],
+        blocked: true,
+        hint: "no further user namespace is allowed: raise the sysctl user.max_user_namespaces, or do \
+               not run ours-fleet inside another sandbox",
+    },
+    Remedy {
+        words: &[
             "setting up uid map: Permission denied",
             "No permissions to create",
             "Creating new namespace failed: Operation not permitted",
@@ -132,35 +128,33 @@ const REMEDIES: &[(&[&str], &str)] = &[
             "Failed RTM_NEWADDR: Operation not permitted",
             "capset failed",
         ],
-        "this system blocks unprivileged user namespaces: on Ubuntu 24.04 and later install an \
-         AppArmor profile that lets bwrap use `userns`, or set the sysctl \
-         kernel.apparmor_restrict_unprivileged_userns=0; on Debian set \
-         kernel.unprivileged_userns_clone=1",
-    ),
-    (
-        &["Can't mount proc"],
-        "the outer /proc is covered in part: do not run ours-fleet inside a container that masks it",
-    ),
-    (&["Unknown option"], OLD),
+        blocked: true,
+        hint: "this system blocks unprivileged user namespaces: on Ubuntu 24.04 and later install an \
+               AppArmor profile that lets bwrap use `userns`, or set the sysctl \
+               kernel.apparmor_restrict_unprivileged_userns=0; on Debian set \
+               kernel.unprivileged_userns_clone=1",
+    },
+    Remedy {
+        words: &["Can't mount proc"],
+        blocked: false,
+        hint: "the outer /proc is covered in part: do not run ours-fleet inside a container that masks \
+               it",
+    },
+    Remedy { words: &["Unknown option"], blocked: false, hint: OLD },
 ];
 
 fn failed(detail: String) -> ProbeFailure {
-    let gates = if blocked(&detail) { Gates::read("/proc/sys".into()) } else { Gates::default() };
-    ProbeFailure::Trial { hint: hint(&detail, gates).to_owned(), detail }
+    let hint = hint(&detail, || Gates::read("/proc/sys".into())).to_owned();
+    ProbeFailure::Trial { hint, detail }
 }
 
-fn blocked(detail: &str) -> bool {
-    BLOCKED.iter().any(|word| detail.contains(word))
-}
-
-fn hint(detail: &str, gates: Gates) -> &'static str {
-    if let Some(remedy) = gates.remedy().filter(|_| blocked(detail)) {
-        return remedy;
+fn hint(detail: &str, gates: impl FnOnce() -> Gates) -> &'static str {
+    let known = |remedy: &&Remedy| remedy.words.iter().any(|word| detail.contains(word));
+    match REMEDIES.iter().find(known) {
+        Some(remedy) if remedy.blocked => gates().remedy().unwrap_or(remedy.hint),
+        Some(remedy) => remedy.hint,
+        None => "run `bwrap --unshare-user --ro-bind / / true` to see more",
     }
-    REMEDIES
-        .iter()
-        .find(|(words, _)| words.iter().any(|word| detail.contains(word)))
-        .map_or("run `bwrap --unshare-user --ro-bind / / true` to see more", |(_, hint)| *hint)
 }
 
 #[cfg(test)]
@@ -180,7 +174,7 @@ mod tests {
             ("bwrap: Unknown option --disable-userns", "0.8"),
             ("something else", "to see more"),
         ] {
-            let hint = hint(words, Gates::default());
+            let hint = hint(words, Gates::default);
             assert!(hint.contains(remedy), "{words}: {hint}");
         }
     }
@@ -189,10 +183,10 @@ mod tests {
     fn a_setting_explains_only_what_it_can_have_caused() {
         let gates = Gates { apparmor: Some(1), ..Gates::default() };
         let blocked = "bwrap: setting up uid map: Permission denied";
-        assert!(hint(blocked, gates).contains("bwrap-userns-restrict"));
+        assert!(hint(blocked, || gates).contains("bwrap-userns-restrict"));
         let gates = Gates { most: Some(0), ..Gates::default() };
         let blocked = "bwrap: Creating new namespace failed: No space left on device";
-        assert!(hint(blocked, gates).contains("max_user_namespaces=15000"));
-        assert!(hint("bwrap: Unknown option --size", gates).contains("0.8"));
+        assert!(hint(blocked, || gates).contains("max_user_namespaces=15000"));
+        assert!(hint("bwrap: Unknown option --size", || gates).contains("0.8"));
     }
 }

@@ -1,12 +1,10 @@
 //! Reads what `bwrap --json-status-fd` reports.
 
-use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::OFlags;
-use rustix::io::Errno;
 use serde::Deserialize;
-use tokio::net::unix::pipe::Receiver;
+
+use super::pipe::{ReadPipe, State};
 
 /// One report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -18,71 +16,41 @@ pub(super) struct Report {
     pub(super) exit_code: Option<i32>,
 }
 
-/// The read end of the status pipe.
-#[derive(Debug)]
-pub(super) struct StatusPipe {
-    pipe: Receiver,
-    text: Vec<u8>,
-    open: bool,
-}
-
 /// Reports are short; more than this without a line end is not one.
 const LINE_LIMIT: usize = 64 * 1024;
 
+/// The read end of the status pipe.
+#[derive(Debug)]
+pub(super) struct StatusPipe(ReadPipe);
+
 impl StatusPipe {
     pub(super) fn new(end: OwnedFd) -> std::io::Result<Self> {
-        let flags = rustix::fs::fcntl_getfl(&end)?;
-        rustix::fs::fcntl_setfl(&end, flags | OFlags::NONBLOCK)?;
-        Ok(Self { pipe: Receiver::from_owned_fd(end)?, text: Vec::new(), open: true })
+        ReadPipe::new(end, LINE_LIMIT).map(Self)
     }
 
     pub(super) fn is_open(&self) -> bool {
-        self.open
+        self.0.state == State::Open
     }
 
     /// Waits until something has arrived.
     ///
     /// # Cancel safety
-    /// Nothing is read before the only wait is over.
+    /// As [`ReadPipe::more`].
     pub(super) async fn next(&mut self) -> Vec<Report> {
-        if self.pipe.readable().await.is_err() {
-            self.open = false;
-        }
-        let mut chunk = [0; 1024];
-        while self.open {
-            match self.pipe.try_read(&mut chunk) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Ok(count) => self.take_in(&chunk[..count]),
-                Err(_) => self.open = false,
-            }
-        }
+        self.0.more().await;
         self.reports()
     }
 
-    /// What is in the pipe right now, whether or not the runtime has been told of it.
+    /// What is in the pipe right now.
     pub(super) fn drain(&mut self) -> Vec<Report> {
-        let mut chunk = [0; 1024];
-        while self.open {
-            match rustix::io::read(&self.pipe, &mut chunk) {
-                Ok(count) => self.take_in(&chunk[..count]),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                Err(_) => self.open = false,
-            }
-        }
+        self.0.drain();
         self.reports()
-    }
-
-    fn take_in(&mut self, bytes: &[u8]) {
-        self.open = !bytes.is_empty() && self.text.len() < LINE_LIMIT;
-        self.text.extend_from_slice(bytes);
     }
 
     fn reports(&mut self) -> Vec<Report> {
         let mut reports = Vec::new();
-        while let Some(end) = self.text.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.text.drain(..=end).collect();
+        while let Some(end) = self.0.text.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.0.text.drain(..=end).collect();
             reports.extend(serde_json::from_slice::<Report>(&line));
         }
         reports
