@@ -36,9 +36,9 @@ mod golden {
 }
 mod integration {
     mod attest;
+    mod git;
     mod launcher;
     mod listing;
-    mod programs;
     mod relay;
     mod stop;
 }

@@ -89,7 +89,13 @@ fn repository(env: &TestEnvironment, kind: Kind) -> &'static str {
 fn report(kind: Kind, isolation: &str) -> (TestEnvironment, &'static str, Vec<String>) {
     let env = TestEnvironment::new();
     let cwd = repository(&env, kind);
-    let agent = env.script("tools/agent", AGENT);
+    let report = report_of(&env, cwd, AGENT, isolation);
+    (env, cwd, report)
+}
+
+/// Has an agent work in a directory; returns the lines of its report.
+fn report_of(env: &TestEnvironment, cwd: &str, script: &str, isolation: &str) -> Vec<String> {
+    let agent = env.script("tools/agent", script);
     let fleet = format!(
         "roles:\n  A:\n    harness: command\n    cwd: {}\n    harness_options: {{ argv: [{}] }}\n{isolation}",
         env.path(cwd).display(),
@@ -99,7 +105,7 @@ fn report(kind: Kind, isolation: &str) -> (TestEnvironment, &'static str, Vec<St
     env.run(["up"]).expect(0);
     let report = wait_for("it reports", || env.state_file("A", "report"));
     let report = String::from_utf8(report).expect("UTF-8");
-    (env, cwd, report.lines().map(str::to_owned).collect())
+    report.lines().map(str::to_owned).collect()
 }
 
 #[rstest]
@@ -181,17 +187,7 @@ fn an_agent_writes_no_configuration_of_a_submodule_or_another_worktree(
     git(&env, cwd, &["add", "team.gitconfig"]);
     git(&env, cwd, &["commit", "-qm", "sub"]);
     git(&env, cwd, &["worktree", "add", "-q", "../other"]);
-    let agent = env.script("tools/agent", OWNER);
-    let fleet = format!(
-        "roles:\n  A:\n    harness: command\n    cwd: {}\n    harness_options: {{ argv: [{}] }}\n    isolation: {isolation}\n",
-        env.path(cwd).display(),
-        agent.display()
-    );
-    env.write("fleet.yaml", &fleet);
-    env.run(["up"]).expect(0);
-    let report = wait_for("it reports", || env.state_file("A", "report"));
-    let report = String::from_utf8(report).expect("UTF-8");
-    let report: Vec<&str> = report.lines().collect();
+    let report = report_of(&env, cwd, OWNER, &format!("    isolation: {isolation}\n"));
     let mut works = vec![
         "committed in sub",
         "committed",
@@ -207,7 +203,7 @@ fn an_agent_writes_no_configuration_of_a_submodule_or_another_worktree(
     assert_eq!(report[..works.len()], works, "{report:?}");
     if open {
         for name in ["config", "hook", "pointer", "commondir", "gitdir", "included"] {
-            assert!(report.contains(&format!("wrote {name}").as_str()), "{name}: {report:?}");
+            assert!(report.contains(&format!("wrote {name}")), "{name}: {report:?}");
         }
     } else {
         assert_eq!(report.len(), works.len(), "{report:?}");

@@ -130,10 +130,7 @@ fn cwd(fleet: &Fleet, resolved: &ResolvedRole<'_>) -> Vec<Check> {
             Check::new("start", Level::Fail, blocker).role(role.name.as_str()).fix(fix)
         })
         .collect();
-    let same =
-        |other: &&Role| other.name != role.name && role.cwd.is_some() && other.cwd == role.cwd;
-    let shared: Vec<&str> =
-        fleet.roles.values().filter(same).map(|other| other.name.as_str()).collect();
+    let shared = sandbox::sharing(fleet, role);
     checks.push(match (missing.first(), shared.is_empty()) {
         (Some(blocker), _) => check(Level::Fail, (*blocker).clone())
             .fix(format!("`mkdir -p {}`, or name another `cwd`", resolved.cwd)),

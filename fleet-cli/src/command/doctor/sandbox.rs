@@ -74,8 +74,8 @@ fn endpoints(policy: &IsolationPolicy) -> String {
     }
 }
 
-/// Other roles that write to the same working directory.
-fn sharing<'a>(fleet: &'a Fleet, role: &Role) -> Vec<&'a str> {
+/// Other roles with the same working directory.
+pub(super) fn sharing<'a>(fleet: &'a Fleet, role: &Role) -> Vec<&'a str> {
     let same =
         |other: &&Role| other.name != role.name && role.cwd.is_some() && other.cwd == role.cwd;
     fleet.roles.values().filter(same).map(|other| other.name.as_str()).collect()

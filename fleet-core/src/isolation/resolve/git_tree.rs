@@ -137,10 +137,7 @@ impl Work<'_> {
             Ok(names) if names.len() < MOST => {
                 for child in names.iter().filter_map(|name| directory.child(name).ok()) {
                     match self.probe.resolve(&child) {
-                        Ok(seen) if seen.path != child => self.say(
-                            it,
-                            format!("`{child}` is a symbolic link: what git obeys behind it is not protected"),
-                        ),
+                        Ok(seen) if seen.path != child => self.say(it, behind_link(&child)),
                         Ok(seen) => {
                             let kind = seen.object.map(|object| object.kind);
                             if kind == Some(FileKind::Directory) {
@@ -224,10 +221,7 @@ impl Work<'_> {
         let part = repository.child(name).ok()?;
         match self.probe.resolve(&part) {
             Ok(seen) if seen.path != part => {
-                let risk = format!(
-                    "`{part}` is a symbolic link: what git obeys behind it is not protected"
-                );
-                self.say(it, risk);
+                self.say(it, behind_link(&part));
                 None
             }
             Ok(seen) => {
@@ -400,6 +394,10 @@ impl Work<'_> {
             self.say(it, format!("`{by}` includes `{path}`, which the agent can create"));
         }
     }
+}
+
+fn behind_link(path: &LexicalPath) -> String {
+    format!("`{path}` is a symbolic link: what git obeys behind it is not protected")
 }
 
 fn runs(config: &LexicalPath, name: &str, path: &LexicalPath) -> String {
