@@ -38,7 +38,7 @@ const NOT_EXECUTED: i32 = 127;
 /// Changes nothing, also where a protection is missing: what is tried is undone by being closed. Needs
 /// `/proc`; what cannot be looked at is a no. Blocking; some microseconds a question.
 pub fn run(request: &AttestRequest) -> AttestRecord {
-    let facts = checks::Facts::gather();
+    let facts = checks::Facts::gather(request);
     AttestRecord::of(request.checks.iter().map(|AttestCheck { item, probe }| {
         let failure =
             checks::check(probe, &facts).err().map(|saw| Failure { check: probe.to_string(), saw });

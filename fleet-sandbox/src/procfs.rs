@@ -98,12 +98,21 @@ pub(crate) fn interfaces(pid: u32) -> Option<Vec<String>> {
     Some(lines.map(|(name, _)| name.trim().to_owned()).collect())
 }
 
-/// Where TCP sockets listen in the network of a process.
-pub(crate) fn listening(pid: u32) -> Option<Vec<SocketAddr>> {
-    let four = std::fs::read_to_string(format!("/proc/{pid}/net/tcp")).ok()?;
-    // Absent without IPv6.
-    let six = std::fs::read_to_string(format!("/proc/{pid}/net/tcp6")).unwrap_or_default();
-    Some(four.lines().chain(six.lines()).filter_map(listening_line).collect())
+/// Which of these addresses a TCP socket listens at in the network of a process.
+///
+/// The kernel walks its whole table for each file, some milliseconds, so only those are read that can
+/// name one of the addresses.
+pub(crate) fn listening(pid: u32, wanted: &[SocketAddr]) -> Option<Vec<SocketAddr>> {
+    let mut found = Vec::new();
+    for (name, is_its) in
+        [("tcp", SocketAddr::is_ipv4 as fn(&SocketAddr) -> bool), ("tcp6", SocketAddr::is_ipv6)]
+    {
+        if wanted.iter().any(is_its) {
+            let text = std::fs::read_to_string(format!("/proc/{pid}/net/{name}")).ok()?;
+            found.extend(text.lines().filter_map(listening_line).filter(|at| wanted.contains(at)));
+        }
+    }
+    Some(found)
 }
 
 /// `  0: 0100007F:0277 00000000:0000 0A …`: words of the address in the byte order of the host.

@@ -6,7 +6,7 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use fleet_core::attest::{DeniedCall, Probe};
+use fleet_core::attest::{AttestRequest, DeniedCall, Probe};
 use rustix::fs::{self, Access, AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::{Errno, FdFlags, fcntl_getfd};
 use rustix::process::{Resource, Signal, getrlimit, parent_process_death_signal};
@@ -26,9 +26,14 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn gather() -> Self {
+    pub(super) fn gather(request: &AttestRequest) -> Self {
         let own = std::process::id();
-        Self { status: procfs::status(own), listening: procfs::listening(own) }
+        let listeners = request.checks.iter().filter_map(|check| match &check.probe {
+            Probe::Listening { at } => Some(*at),
+            _ => None,
+        });
+        let listening = procfs::listening(own, &listeners.collect::<Vec<_>>());
+        Self { status: procfs::status(own), listening }
     }
 
     fn status(&self, name: &str) -> Result<&str, String> {

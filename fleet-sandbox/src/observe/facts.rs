@@ -35,7 +35,7 @@ pub struct Facts {
     pub(super) user_levels: Option<usize>,
     /// The network interfaces that the command sees.
     pub(super) interfaces: Option<Vec<String>>,
-    /// What listens in the command's network.
+    /// Which of the plan's sockets listen in the command's network.
     pub(super) listening: Option<Vec<SocketAddr>>,
     /// The command's mounts.
     pub(super) mounts: Option<Vec<MountLine>>,
@@ -70,6 +70,8 @@ pub(crate) fn runs_another_program(pid: u32, program: u32) -> bool {
 pub(crate) fn look(launch: &LaunchFile, at: Sandboxed) -> Facts {
     let pid = at.command;
     let own = std::process::id();
+    let network = launch.plan.network.iter().flat_map(|network| &network.listeners);
+    let listeners: Vec<SocketAddr> = network.map(|listener| listener.at).collect();
     let number = |status: &BTreeMap<String, String>| {
         status.get("Seccomp_filters").and_then(|count| count.parse().ok())
     };
@@ -82,7 +84,7 @@ pub(crate) fn look(launch: &LaunchFile, at: Sandboxed) -> Facts {
             .collect(),
         user_levels: user_levels(pid),
         interfaces: procfs::interfaces(pid),
-        listening: procfs::listening(pid),
+        listening: procfs::listening(pid, &listeners),
         mounts: std::fs::read(format!("/proc/{pid}/mountinfo"))
             .ok()
             .map(|text| mountinfo(&text).collect()),
