@@ -121,6 +121,13 @@ fn execute(cli: &Cli, env: &Env, printer: Printer) -> ExitStatus {
         command::completions::run(&printer, args);
         return finish(&printer, ExitStatus::Done);
     }
+    if let Command::Man(args) = &cli.command {
+        let status = match command::man::run(&printer, args) {
+            Ok(()) => ExitStatus::Done,
+            Err(error) => fail(&printer, &error, json),
+        };
+        return finish(&printer, status);
+    }
     if let Command::Schema(args) = &cli.command {
         command::schema::run(&printer, args);
         return finish(&printer, ExitStatus::Done);
@@ -169,6 +176,7 @@ fn wants_json(command: &Command) -> bool {
         Command::Attach(_)
         | Command::Schema(_)
         | Command::Completions(_)
+        | Command::Man(_)
         | Command::Run(_)
         | Command::Pane(_)
         | Command::Listen(_)
@@ -222,6 +230,7 @@ fn dispatch(app: &App, command: &Command) -> Result<ExitStatus, CliError> {
         // Handled before there was an app.
         Command::Schema(_)
         | Command::Completions(_)
+        | Command::Man(_)
         | Command::Pane(_)
         | Command::Listen(_)
         | Command::Hook(_) => Ok(ExitStatus::Done),

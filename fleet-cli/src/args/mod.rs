@@ -16,7 +16,7 @@ pub use act::{Down, ForceRestart, Restart, Send, Up, WaitStage};
 pub use check::{Check, CheckFormat};
 pub use hidden::{Hook, Listen, Pane, Roles, Run};
 pub use look::{Attach, Explain, Logs, Ls, Net, Peek, Status};
-pub use setup::{Completions, Config, Doctor, Init, Schema, ShellName, Version, YamlModeArg};
+pub use setup::{Completions, Config, Doctor, Init, Man, Schema, ShellName, Version, YamlModeArg};
 
 use crate::exit::ExitStatus;
 
@@ -91,6 +91,8 @@ pub enum Command {
     Schema(Schema),
     /// Print a completion script for a shell
     Completions(Completions),
+    /// Print a page for `man`
+    Man(Man),
     /// The runner of one role
     #[command(name = "_run", hide = true)]
     Run(Run),
@@ -114,7 +116,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
     ("Run", &["up", "down", "restart", "force-restart"]),
     ("Look", &["ls", "status", "peek", "logs", "net"]),
     ("Talk", &["attach", "send"]),
-    ("About this program", &["version", "schema", "completions"]),
+    ("About this program", &["version", "schema", "completions", "man"]),
 ];
 
 const FIRST_STEPS: &str = "\

@@ -134,3 +134,18 @@ pub struct Completions {
     #[arg(value_enum, value_name = "SHELL")]
     pub shell: ShellName,
 }
+
+/// Print a page for `man`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The text of `--help` in the format of manual pages, section 1: of the whole program, or of one command. \
+A packager writes them to share/man/man1.
+
+Examples:
+  ours-fleet man | man -l -
+  ours-fleet man up > ours-fleet-up.1")]
+pub struct Man {
+    /// The command
+    #[arg(value_name = "COMMAND")]
+    pub command: Option<String>,
+}

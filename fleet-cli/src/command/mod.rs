@@ -12,6 +12,7 @@ pub mod hook;
 pub mod init;
 pub mod logs;
 pub mod ls;
+pub mod man;
 pub mod net;
 pub mod outcome;
 pub mod peek;

@@ -24,11 +24,13 @@ fn help_texts() {
         Some("status"),
         Some("peek"),
         Some("logs"),
+        Some("net"),
         Some("attach"),
         Some("send"),
         Some("version"),
         Some("schema"),
         Some("completions"),
+        Some("man"),
     ] {
         let out = env.run(verb.into_iter().chain(["--help"])).expect(0);
         assert_eq!(out.stderr, "");
@@ -57,11 +59,13 @@ fn every_example_of_the_help_parses() {
         "status",
         "peek",
         "logs",
+        "net",
         "attach",
         "send",
         "version",
         "schema",
         "completions",
+        "man",
     ] {
         let help = env.run([verb, "--help"]).expect(0).stdout;
         let examples = help.split("Examples:\n").nth(1).expect("examples");
