@@ -130,6 +130,7 @@ for script in .ci/run scripts/* examples/quickstart/agents/*; do
     case "$(head -n 1 "$script")" in
         *bash*) bash -n "$script" ;;
         '#!/bin/sh') sh -n "$script" ;;
+        *python3) python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$script" ;;
         *) stop "$script has no known first line" ;;
     esac
 done
