@@ -121,10 +121,24 @@ for pair in load/10 load/100 load/1000 resolve/25 resolve/205 argv/205; do
 done
 
 progress 'sandbox'
-mkdir "$work/s"
-out=$("$measure" sandbox 50 "$fleet" "$work/s")
-take sandbox-raw raw "$out"
-take sandbox-over-raw over "$out"
+for binds in 5 25 205; do
+    mkdir "$work/s$binds"
+    out=$("$measure" sandbox 50 "$fleet" "$work/s$binds" "$binds")
+    if [ "$binds" = 25 ]; then
+        take sandbox-raw raw "$out"
+        take sandbox-over-raw over "$out"
+    fi
+    take "sandbox-of-raw-$binds" of-raw "$out"
+    take "sandbox-of-plain-$binds" of-plain "$out"
+done
+
+progress 'a served network'
+mkdir "$work/r"
+out=$("$measure" relay 20 "$fleet" "$work/r")
+take relay-bulk bulk-of-direct "$out"
+take relay-rate rate "$out"
+take relay-request request-over "$out"
+take relay-connection connection-over "$out"
 
 for roles in 1 5 20; do
     progress "up, $roles roles"

@@ -5,16 +5,20 @@
 //! measure run TIMES [--after SHELL] -- COMMAND…  wall time and peak memory of a command
 //! measure idle PID SECONDS                       memory, threads, processor time of a process
 //! measure criterion DIR                          the result of one benchmark
-//! measure sandbox TIMES BINARY DIR               our launcher against raw bwrap, same binds
+//! measure sandbox TIMES BINARY DIR BINDS         our launcher against raw bwrap, same binds
+//! measure relay TIMES BINARY DIR                 a network served by our launcher against none between
+//! measure client ADDRESS FILE                    what the line above runs inside
 //! ```
 //!
 //! Each result is a line of tab-separated words: name, median, minimum, maximum, number of values.
-//! Times are in milliseconds, sizes in MiB, results of benchmarks in microseconds.
+//! Times are in milliseconds, sizes in MiB, results of benchmarks and of single requests in
+//! microseconds; ratios have no unit.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for scripts/figures.sh")]
 
 mod criterion;
 mod idle;
+mod relay;
 mod run;
 mod sandbox;
 mod summary;
@@ -54,11 +58,16 @@ fn measure(words: &[&str]) -> Result<Vec<String>, Failure> {
         ["run", times, "--", command @ ..] => run::command(times.parse()?, None, command),
         ["idle", pid, seconds] => idle::process(pid.parse()?, seconds.parse()?),
         ["criterion", directory] => criterion::result(Path::new(directory)),
-        ["sandbox", times, binary, directory] => {
-            sandbox::compare(times.parse()?, binary, Path::new(directory))
+        ["sandbox", times, binary, directory, mounts] => {
+            sandbox::compare(times.parse()?, binary, Path::new(directory), mounts.parse()?)
         }
+        ["relay", times, binary, directory] => {
+            relay::compare(times.parse()?, binary, Path::new(directory))
+        }
+        ["client", address, file] => relay::client(address.parse()?, Path::new(file)),
         _ => {
-            Err("usage: generate | run | idle | criterion | sandbox; see the head of its source"
+            Err("usage: generate | run | idle | criterion | sandbox | relay; see the head of its \
+                  source"
                 .into())
         }
     }
