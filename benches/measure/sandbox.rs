@@ -182,6 +182,7 @@ pub(crate) fn write_launch_file(
         exit_record: directory.join("exit-status"),
         observed: directory.join("observed.json"),
         connections: Some(directory.join("connections.jsonl")),
+        limits: None,
     };
     let path = directory.join("launch.json");
     let mut options = fs::OpenOptions::new();

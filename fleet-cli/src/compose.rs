@@ -12,7 +12,7 @@ use fleet_adapters::{
 use fleet_core::harness::Harnesses;
 use fleet_core::port::{Clock, Exec, IsolationBackend, PathProbe, PathProbes, StateStore};
 use fleet_core::world::World;
-use fleet_sandbox::{BubblewrapIsolation, HostView, NoIsolation, OpenatProbe};
+use fleet_sandbox::{BubblewrapIsolation, HostLimits, HostView, NoIsolation, OpenatProbe};
 
 /// The two ports that reading the settings needs.
 #[derive(Debug)]
@@ -61,6 +61,7 @@ pub fn runtime(world: World, runtime_dir: Utf8PathBuf) -> Runtime {
         supervisor: Arc::new(supervisor),
         backends: backends(&exec, &world),
         paths: Arc::new(Probes),
+        limits: Arc::new(HostLimits),
         ids: Arc::new(RandomIds),
         watches: Arc::new(InotifyWatches),
         store,

@@ -36,8 +36,14 @@ pub fn run_process() -> u8 {
     // The first program inside a sandbox, before every agent: it needs nothing of what follows, and
     // what it takes is added to each start.
     let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == fleet_sandbox::attest::COMMAND) {
+    let first = words.next();
+    if first.as_ref().is_some_and(|word| word == fleet_sandbox::attest::COMMAND) {
         let status = fleet_sandbox::attest::inside(&words.collect::<Vec<_>>());
+        return u8::try_from(status).unwrap_or(1);
+    }
+    // Right in front of a sandbox, under caps: the same holds.
+    if first.is_some_and(|word| word == fleet_sandbox::limits::ENTER) {
+        let status = fleet_sandbox::limits::enter(&words.collect::<Vec<_>>());
         return u8::try_from(status).unwrap_or(1);
     }
     // What a shell left open would live on in runners and tmux servers, for months. Where the system

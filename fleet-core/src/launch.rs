@@ -17,6 +17,7 @@ use crate::attest::AttestRequest;
 use crate::id::{LaunchId, RoleName, Timestamp};
 use crate::isolation::network::{HostRule, Listener, Target};
 use crate::isolation::{BackendName, EnforcementRow};
+use crate::limits::{LimitRequest, OutOfMemory};
 use crate::port::{FileIdentity, FileKind};
 
 pub use self::totals::{ConnectionFiles, ConnectionTotals, Counts, Dropped, RuleTotals};
@@ -222,6 +223,9 @@ pub struct LaunchFile {
     /// Where connections are recorded; needed where the plan has a network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<Utf8PathBuf>,
+    /// What the launch is held to from outside; `None` without caps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<LimitRequest>,
 }
 
 impl LaunchFile {
@@ -262,6 +266,9 @@ pub struct ExitRecord {
     /// Why it could not be started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Whether the kernel killed any of it for want of memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_of_memory: Option<OutOfMemory>,
 }
 
 /// What became of a connection.

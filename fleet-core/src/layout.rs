@@ -124,6 +124,8 @@ files! {
     observed: control / "observed.json";
     /// The record of the connections of its sandbox.
     connections: control / "connections.jsonl";
+    /// The control groups or the scope of the running launch.
+    groups: control / "groups.json";
     /// Marker: the role runs un-isolated against its wish.
     isolation_degraded: control / "isolation-degraded";
     /// The recorded conversation.

@@ -44,6 +44,7 @@ mod judge;
 pub mod launch;
 pub mod layout;
 pub mod lifecycle;
+pub mod limits;
 pub mod path;
 pub mod permissions;
 pub mod plan;

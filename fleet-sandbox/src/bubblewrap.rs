@@ -11,5 +11,4 @@ mod probe;
 mod system;
 
 pub use backend::BubblewrapIsolation;
-pub(crate) use backend::missing_caps;
 pub use system::{HostView, SystemPath};

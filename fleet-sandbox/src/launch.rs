@@ -11,7 +11,7 @@ mod guard;
 mod hygiene;
 pub(crate) mod pipe;
 mod prepare;
-mod record;
+pub(crate) mod record;
 mod relay;
 mod serve;
 mod status;
@@ -25,6 +25,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use fleet_core::id::Timestamp;
 use fleet_core::isolation::BackendName;
 use fleet_core::launch::{ExitRecord, LaunchFile, PlanWord};
+use fleet_core::limits::OutOfMemory;
 
 pub use file::take;
 pub use relay::listen_inside;
@@ -33,6 +34,8 @@ use descriptors::{Asked, Fulfilled};
 use guard::{Ended, Guard, Listening};
 use prepare::Prepared;
 use serve::Served;
+
+use crate::limits::{self, Held, Starting};
 
 /// Marks every descriptor that this process inherited beside the three standard ones, so that no
 /// program that it starts keeps it open.
@@ -121,20 +124,22 @@ pub async fn run_pane(launch_file: &Utf8Path) -> i32 {
     };
     let started_at = record::now();
     let mut prepared = Prepared::default();
-    let ended = attempt(&launch, &mut prepared).await;
+    let mut held = None;
+    let ended = attempt(&launch, &mut prepared, &mut held).await;
     prepared.undo(&launch.plan);
+    let out_of_memory = held.and_then(Held::finish);
     if let Some(reason) = &ended.error {
         say(reason);
     }
     let status = ended.status();
-    let record = exit_record(&launch, started_at, ended);
+    let record = exit_record(&launch, started_at, ended, out_of_memory);
     if let Err(error) = record::write(&launch.exit_record, &record) {
         say(&format!("failed to write the exit record: {error}"));
     }
     status
 }
 
-async fn attempt(launch: &LaunchFile, prepared: &mut Prepared) -> Ended {
+async fn attempt(launch: &LaunchFile, prepared: &mut Prepared, held: &mut Option<Held>) -> Ended {
     let result = async {
         // Before anything is started, so that no request to stop is lost.
         let signals = guard::Signals::listen().map_err(Refusal::system("listen to signals"))?;
@@ -145,7 +150,9 @@ async fn attempt(launch: &LaunchFile, prepared: &mut Prepared) -> Ended {
         prepared.make(&launch.plan)?;
         let fulfilled = descriptors::fulfil(launch, prepared)?;
         let words = words(launch, &fulfilled, &launch.plan.argv);
-        let Started { child, status, release, asked } = start(launch, words, fulfilled, false)?;
+        let Started { child, status, release, asked, held: under } =
+            start(launch, words, fulfilled, false)?;
+        *held = under;
         let mut status = status
             .map(status::StatusPipe::new)
             .transpose()
@@ -156,6 +163,7 @@ async fn attempt(launch: &LaunchFile, prepared: &mut Prepared) -> Ended {
             _ => Ok(Served::default()),
         };
         let mut guard = Guard::new(launch, &child, status, signals);
+        guard.held(held.as_ref().map(|held| held.rows.clone()).unwrap_or_default());
         match asked.map(Listening::new).transpose() {
             Ok(listening) => guard.listen(listening),
             Err(error) => guard.refuse(Refusal::system("hear the sandbox")(error).to_string()),
@@ -213,6 +221,7 @@ struct Started {
     status: Option<OwnedFd>,
     release: Option<OwnedFd>,
     asked: Option<Asked>,
+    held: Option<Held>,
 }
 
 /// Starts the program; with `quiet` it gets no terminal and its errors can be read.
@@ -230,30 +239,43 @@ fn start(
         BackendName::Bubblewrap => descriptors::own_program(&program)?,
         _ => None,
     };
-    let mut command = match &copy {
-        Some(copy) => Command::new(format!("/proc/self/fd/{}", copy.as_raw_fd())),
-        None => Command::new(&program),
-    };
-    command.arg0(&program).args(words).env_clear().envs(&launch.env.0);
+    let executed = copy
+        .as_ref()
+        .map_or_else(|| program.clone(), |copy| format!("/proc/self/fd/{}", copy.as_raw_fd()));
     // A sandbox program changes directory itself, inside.
-    command.current_dir(match launch.plan.backend {
+    let cwd = match launch.plan.backend {
         BackendName::None => launch.command.cwd.as_str(),
         _ => "/",
-    });
-    if quiet {
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    }
+    };
     fulfilled.pass_on().map_err(Refusal::system("hand descriptors over"))?;
-    let child = command.spawn().map_err(|error| Refusal::System {
-        action: "start the command",
-        detail: format!("{program}: {error}"),
-    })?;
+    // A trial is over at once, and what it shows has nothing to do with caps.
+    let (child, held) = if let Some(request) = launch.limits.as_ref().filter(|_| !quiet) {
+        let (by, env) = (copy.as_ref(), &launch.env.0);
+        let args = words.collect();
+        let starting = Starting { program: executed, arg0: &program, args, env, cwd, by };
+        let (child, mut held) = limits::start(request, &starting)
+            .map_err(|detail| Refusal::System { action: "start the command", detail })?;
+        held.judge(launch.plan.backend);
+        (child, Some(held))
+    } else {
+        let mut command = Command::new(executed);
+        command.arg0(&program).args(words).env_clear().envs(&launch.env.0).current_dir(cwd);
+        if quiet {
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        }
+        let child = command.spawn().map_err(|error| Refusal::System {
+            action: "start the command",
+            detail: format!("{program}: {error}"),
+        })?;
+        (child, None)
+    };
     // Our copies of what was handed over are closed with `fulfilled`.
     Ok(Started {
         child,
         status: fulfilled.take_status(),
         release: fulfilled.take_release(),
         asked: fulfilled.take_asked(),
+        held,
     })
 }
 
@@ -269,7 +291,7 @@ fn diagnose(launch: &LaunchFile, prepared: &Prepared) -> String {
     argv.push(PlanWord::text("/usr/bin/true"));
     let trial = descriptors::fulfil(launch, prepared).and_then(|fulfilled| {
         let words = words(launch, &fulfilled, &argv);
-        let Started { child, status: _status, release, asked: _asked } =
+        let Started { child, status: _status, release, asked: _asked, held: _ } =
             start(launch, words, fulfilled, true)?;
         // Nothing is to be served to a harmless command: the end of input lets it go on.
         drop(release);
@@ -300,7 +322,12 @@ fn not_executed(launch: &LaunchFile) -> String {
     )
 }
 
-fn exit_record(launch: &LaunchFile, started_at: Timestamp, ended: Ended) -> ExitRecord {
+fn exit_record(
+    launch: &LaunchFile,
+    started_at: Timestamp,
+    ended: Ended,
+    out_of_memory: Option<OutOfMemory>,
+) -> ExitRecord {
     ExitRecord {
         version: LaunchFile::VERSION,
         backend: "tmux".to_owned(),
@@ -313,6 +340,7 @@ fn exit_record(launch: &LaunchFile, started_at: Timestamp, ended: Ended) -> Exit
         started_at,
         ended_at: record::now(),
         error: ended.error,
+        out_of_memory,
     }
 }
 

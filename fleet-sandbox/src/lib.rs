@@ -5,6 +5,7 @@
 //! * [`BubblewrapIsolation`] and [`NoIsolation`] are the isolation backends: a trial with the very
 //!   flags of a role, and a pure plan.
 //! * [`attest`] has a sandbox asked about itself before its command starts.
+//! * [`HostLimits`] finds out which caps this machine can hold; [`limits`] sets them.
 //! * [`run_pane`] is the launcher: the process in a role's console that makes a plan real, guards it
 //!   and records how it ended.
 //!
@@ -14,6 +15,7 @@
 pub mod attest;
 pub mod bubblewrap;
 pub mod launch;
+pub mod limits;
 mod none;
 pub mod observe;
 mod path_probe;
@@ -25,5 +27,6 @@ mod sys;
 
 pub use bubblewrap::{BubblewrapIsolation, HostView};
 pub use launch::{close_inherited_on_exec, listen_inside, run_pane};
+pub use limits::HostLimits;
 pub use none::NoIsolation;
 pub use path_probe::OpenatProbe;

@@ -7,8 +7,6 @@ use fleet_core::isolation::{
 use fleet_core::launch::{LaunchCommand, LaunchPlan, PlanWord};
 use fleet_core::port::{IsolationBackend, PlanError, ProbeEvidence, ProbeFailure};
 
-use crate::bubblewrap::missing_caps;
-
 /// No isolation, on purpose or because nothing else is usable.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoIsolation;
@@ -60,7 +58,7 @@ impl IsolationBackend for NoIsolation {
         } else {
             missing(Item::Network, policy.network.as_str(), "no isolation: the host's network")
         };
-        let mut rows = vec![
+        vec![
             missing(
                 Item::Filesystem,
                 "only what the policy lists",
@@ -86,8 +84,6 @@ impl IsolationBackend for NoIsolation {
                 EnforcementLevel::Degraded,
                 "its descendants are killed when it ends, unless the launcher itself is killed",
             ),
-        ];
-        rows.extend(missing_caps(policy.resources));
-        rows
+        ]
     }
 }

@@ -5,11 +5,13 @@
 //! plan was made, only what its line asks for.
 //! Tests: unit tests in `rows`, `shim/` (each flag dropped flips its row), `integration/`.
 
+mod caps;
 mod expect;
 mod facts;
 mod inside;
 mod rows;
 
+pub(crate) use caps::with_caps;
 pub use facts::{Facts, Sandboxed};
 pub(crate) use facts::{command_pid, look, runs_another_program};
 pub use inside::agree;

@@ -13,6 +13,7 @@ mod broken {
     mod launch_file;
 }
 mod contract {
+    mod limits;
     mod path_probe;
 }
 mod escape {
@@ -21,6 +22,7 @@ mod escape {
     mod identity;
     mod kills;
     mod lifetime;
+    mod limits;
     mod matrix;
     mod network;
     mod system_calls;
@@ -38,6 +40,7 @@ mod integration {
     mod attest;
     mod git;
     mod launcher;
+    mod limits;
     mod listing;
     mod relay;
     mod stop;

@@ -7,6 +7,7 @@
 
 mod agent;
 pub mod apply;
+mod caps;
 pub mod config_files;
 pub mod control;
 pub mod deliver;
@@ -35,7 +36,7 @@ use fleet_core::path::LexicalPath;
 use fleet_core::plan;
 use fleet_core::port::{
     Clock, DirectoryWatches, Exec, IdSource, IsolationBackend, PathProbes, ProcessTable,
-    StateStore, Supervisor, Tmux, TmuxAddress, TmuxServers,
+    ResourceLimits, StateStore, Supervisor, Tmux, TmuxAddress, TmuxServers,
 };
 use fleet_core::world::World;
 
@@ -57,6 +58,8 @@ pub struct Ports {
     pub backends: Vec<Arc<dyn IsolationBackend>>,
     /// The file system, looked at.
     pub paths: Arc<dyn PathProbes>,
+    /// Caps on launches.
+    pub limits: Arc<dyn ResourceLimits>,
     /// State files.
     pub store: Arc<dyn StateStore>,
     /// Time.

@@ -27,6 +27,7 @@ use fleet_core::port::{
 use fleet_core::status::{HarnessStatus, IsolationStatus};
 use serde::{Deserialize, Serialize};
 
+use super::caps::Caps;
 use super::log::RunnerLog;
 use super::sessions::{SessionFinder, recorded};
 use super::version::harness_status;
@@ -118,6 +119,7 @@ struct Start {
     finder: Option<SessionFinder>,
     decision: StartDecision,
     session: Option<SessionId>,
+    caps: Caps,
 }
 
 /// Makes the next launch of a role ready.
@@ -196,7 +198,11 @@ impl Attempt<'_> {
                 outer = Some(chosen);
                 continue;
             }
-            let start = Start { home, finder, decision, session };
+            let isolated = chosen.backend.name() != BackendName::None;
+            let caps = Caps::decide(self.runtime, self.loaded, self.role, isolated, self.log)
+                .await
+                .map_err(Refused::new)?;
+            let start = Start { home, finder, decision, session, caps };
             return self.write(ledger, start, assessment, &chosen, &forbidden, &*probe);
         }
     }
@@ -396,12 +402,13 @@ impl Attempt<'_> {
         forbidden: &ForbiddenList,
         probe: &dyn PathProbe,
     ) -> Result<Prepared, Refused> {
-        let Start { home, finder, decision, session } = start;
+        let Start { home, finder, decision, session, caps } = start;
         let store = &self.runtime.ports.store;
         let now = self.runtime.ports.clock.now();
         let isolated = outer.backend.name() != BackendName::None;
         let policy = assessment.policy.as_ref().filter(|_| isolated);
         let mut plan = self.launch_plan(&assessment, policy, outer)?;
+        plan.promise.extend(caps.promise.iter().cloned());
         if let (Some(policy), Some(request)) = (policy, plan.attestation_mut()) {
             self.ask(request, policy, forbidden, probe)?;
         }
@@ -426,6 +433,7 @@ impl Attempt<'_> {
             .map_err(|error| Refused::new(format!("{error}")))?;
         let env = self.environment(&assessment, isolated);
         let backend = plan.backend;
+        let limits = caps.request(&self.runtime.world, &self.role.name, self.trees, &launch_id);
         let file = LaunchFile {
             version: LaunchFile::VERSION,
             launch_id: launch_id.clone(),
@@ -436,6 +444,7 @@ impl Attempt<'_> {
             exit_record: self.trees.exit_record(),
             observed: self.trees.observed(),
             connections: Some(self.trees.connections()),
+            limits,
         };
         store.remove(&self.trees.exit_record())?;
         store.remove(&self.trees.observed())?;

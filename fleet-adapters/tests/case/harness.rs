@@ -17,14 +17,15 @@ use fleet_core::launch::{
     Environment, ExitRecord, LaunchCommand, LaunchFile, LaunchPlan, Observation, PlanWord,
 };
 use fleet_core::layout::{FleetLayout, Homes, RoleTrees};
+use fleet_core::limits::{Cap, Means};
 use fleet_core::port::{
     IsolationBackend, PathProbe, PathProbes, PlanError, ProbeEvidence, ProbeFailure, StateStore,
     SupervisorKind,
 };
 use fleet_core::status::Status;
 use fleet_core::test_support::fakes::{
-    CountingIds, ManualClock, MemoryProcesses, MemoryStore, MemorySupervisor, MemoryTmuxServers,
-    MemoryTree, MemoryWatches, ScriptedExec,
+    CountingIds, FixedLimits, ManualClock, MemoryProcesses, MemoryStore, MemorySupervisor,
+    MemoryTmuxServers, MemoryTree, MemoryWatches, ScriptedExec,
 };
 use fleet_core::world::World;
 use tokio::sync::watch;
@@ -143,6 +144,7 @@ impl Stage {
             binary: "/opt/ours-fleet".into(),
             version: "0".to_owned(),
         };
+        let limits = FixedLimits::new([(Means::Group, Cap::Mem), (Means::Group, Cap::Pids)]);
         let (watches, exec) = (MemoryWatches::default(), Arc::new(ScriptedExec::default()));
         let ports = Ports {
             exec: exec.clone(),
@@ -150,6 +152,7 @@ impl Stage {
             supervisor: Arc::new(MemorySupervisor::new(SupervisorKind::None, processes.clone())),
             backends: vec![Arc::new(Plain)],
             paths: Arc::new(OneTree(tree)),
+            limits: Arc::new(limits.clone()),
             store: store.clone(),
             clock: clock.clone(),
             processes: processes.clone(),
@@ -224,6 +227,7 @@ impl Stage {
             started_at: Timestamp::default(),
             ended_at: Timestamp::default(),
             error: None,
+            out_of_memory: None,
         };
         match end {
             End::Code(code, lived) => {

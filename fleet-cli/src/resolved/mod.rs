@@ -18,6 +18,7 @@ use fleet_core::harness::shared::SharedItems;
 use fleet_core::isolation::forbidden::ForbiddenList;
 use fleet_core::isolation::select::{Fallback, candidates, fallback};
 use fleet_core::isolation::{BackendName, EnforcementRow, IsolationPolicy};
+use fleet_core::limits::{self, LimitFacts};
 use fleet_core::permissions::{Conflict, Floor, Outer, Translation};
 use fleet_core::plan::{Assessment, working_directory};
 use fleet_core::port::PathProbe;
@@ -89,6 +90,7 @@ pub struct Resolver<'a> {
     fleet: &'a Fleet,
     native: NativeSandboxes,
     versions: HarnessVersions,
+    limits: Option<LimitFacts>,
     forbidden: ForbiddenList,
     probe: Box<dyn PathProbe>,
 }
@@ -104,7 +106,13 @@ impl<'a> Resolver<'a> {
         let inputs = app.runtime.world.forbidden_inputs(fleet);
         let probe = app.probe();
         let forbidden = ForbiddenList::build(&inputs, &*probe);
-        Self { app, fleet, native, versions, forbidden, probe }
+        Self { app, fleet, native, versions, limits: None, forbidden, probe }
+    }
+
+    /// Promises caps by what this machine was seen to hold, not by what is assumed.
+    #[must_use]
+    pub fn with_limits(self, facts: LimitFacts) -> Self {
+        Self { limits: Some(facts), ..self }
     }
 
     /// Every role, in file order. A large fleet is judged by several threads, each with a probe.
@@ -219,6 +227,11 @@ impl<'a> Resolver<'a> {
             && let Some(found) = self.app.backend(name)
         {
             resolved.promise = found.promise(policy);
+            let (resources, isolated) = (policy.resources, name != BackendName::None);
+            resolved.promise.extend(match &self.limits {
+                Some(facts) => limits::promise(facts, resources, isolated),
+                None => limits::assumed(resources, isolated),
+            });
         }
         resolved
     }

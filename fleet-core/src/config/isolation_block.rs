@@ -102,7 +102,8 @@ fn conflicts(cursor: &Cursor<'_, '_>, block: &IsolationBlock, cx: &mut Cx<'_>) {
     }
     let idle: Vec<String> = cursor
         .written()
-        .filter(|key| !matches!(*key, "backend" | "on_unavailable"))
+        // Caps are set from outside of any sandbox (01 §2.10).
+        .filter(|key| !matches!(*key, "backend" | "on_unavailable" | "resources"))
         .filter(|key| names(ISOLATION).any(|name| name == *key))
         .map(|key| format!("`{key}`"))
         .collect();
@@ -127,14 +128,8 @@ fn unavailable(cursor: &Cursor<'_, '_>, block: &IsolationBlock, cx: &Cx<'_>) -> 
         }
         Backend::Auto | Backend::Bubblewrap | Backend::None => {}
     }
-    if block.resources != Resources::default() {
-        add("resources", "capping resources", "leave `resources` out");
-    }
     if block.image.is_some() {
         add("image", "a container image", "leave `image` out and write `backend: bubblewrap`");
-    }
-    if block.nested_sandbox {
-        add("nested_sandbox", "a sandbox inside the sandbox", "leave `nested_sandbox` out");
     }
     list
 }

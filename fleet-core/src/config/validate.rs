@@ -15,7 +15,7 @@ use super::tree::{At, Node};
 use super::unavailable::note;
 use crate::diagnostic::{Code, Diagnostic, nearest};
 use crate::id::RoleName;
-use crate::policy::require::{Judged, Level, Require, effective_approval, violations};
+use crate::policy::require::{Judged, Require, effective_approval, violations};
 
 /// What the rules across roles need of one role: names and where they stand.
 pub(super) struct Declared {
@@ -161,23 +161,6 @@ impl TopLevel {
         }
     }
 
-    /// One loud line where roles must have caps, which nothing in this build sets.
-    fn note_caps(&mut self, policy: Field<'_, '_>, cx: &Cx<'_>) {
-        let Some(written) = policy.node.get("require") else { return };
-        let require = &self.policy.require;
-        let level = require.isolation.is_some_and(|level| level >= Level::L2);
-        for (key, asks, instead) in [
-            ("isolation", level, "write `L1`"),
-            ("resources", !require.resources.is_empty(), "leave it out"),
-        ] {
-            if let (true, Some(entry)) = (asks, written.value.get(key)) {
-                let place = Some(cx.place(entry.at));
-                let path = format!("policy.require.{key}");
-                self.unavailable.push(note(&path, "capping resources", instead, place));
-            }
-        }
-    }
-
     /// Notes for what no fleet file has to say and yet isn't there.
     pub(super) fn note_defaults(&mut self) {
         let monitor = "waking agents by mail";
@@ -199,7 +182,6 @@ pub(super) fn top_level(base: &Node, roles: Roles<'_>, cx: &mut Cx<'_>) -> TopLe
             }
             "policy" => {
                 top.policy = require::policy(child, cx);
-                top.note_caps(child, cx);
             }
             "loops" => schedules::loops(child, roles, &mut top, cx),
             "watchdogs" => schedules::watchdogs(child, roles, &mut top, cx),

@@ -2,6 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::LaunchId;
 use crate::launch::ExitRecord;
+use crate::limits::OutOfMemory;
 
 /// What is known of an end (02 §3.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +14,8 @@ pub enum ExitClass {
     ProgramExit,
     /// A signal killed the program.
     Signal,
+    /// The kernel killed the program for want of memory.
+    OutOfMemory,
     /// The console was closed around it; says nothing against the agent.
     SessionDestroyed,
     /// The program never ran.
@@ -34,6 +37,7 @@ impl ExitClass {
             Self::Clean => "ended normally",
             Self::ProgramExit => "ended with an error code",
             Self::Signal => "was killed by a signal",
+            Self::OutOfMemory => "was killed",
             Self::SessionDestroyed => "lost its console",
             Self::CouldNotStart => "could not start",
             Self::Stopped => "was stopped",
@@ -112,12 +116,37 @@ pub fn classify(record: Option<&[u8]>, launch: &LaunchId, console_present: bool)
     if record.stopped {
         return Termination::new(ExitClass::Stopped, "ended on request");
     }
-    match (record.code, record.signal) {
-        (_, Some(signal)) => Termination::new(ExitClass::Signal, signal_name(signal)),
-        (Some(0), None) => Termination::new(ExitClass::Clean, "exit code 0"),
-        (Some(code), None) => Termination::new(ExitClass::ProgramExit, format!("exit code {code}")),
-        (None, None) => Termination::new(ExitClass::Unknown, "exit record without a result"),
+    let oom = record.out_of_memory.filter(|oom| oom.kills > 0);
+    if let (Some(SIGKILL), Some(OutOfMemory { cap, .. })) = (record.signal, oom) {
+        let detail = format!("out of memory (cap {})", binary(cap));
+        return Termination::new(ExitClass::OutOfMemory, detail);
     }
+    let (class, detail) = match (record.code, record.signal) {
+        (_, Some(signal)) => (ExitClass::Signal, signal_name(signal)),
+        (Some(0), None) => (ExitClass::Clean, "exit code 0".to_owned()),
+        (Some(code), None) => (ExitClass::ProgramExit, format!("exit code {code}")),
+        (None, None) => (ExitClass::Unknown, "exit record without a result".to_owned()),
+    };
+    // It outlived the kill of something that it had started.
+    let also = oom.map_or_else(String::new, |OutOfMemory { kills, cap }| {
+        let s = if kills == 1 { "" } else { "es" };
+        format!("; {kills} process{s} of it killed: out of memory (cap {})", binary(cap))
+    });
+    Termination::new(class, format!("{detail}{also}"))
+}
+
+const SIGKILL: i32 = 9;
+
+/// `64M`, as it is written in a fleet file; bytes where no unit fits.
+fn binary(bytes: u64) -> String {
+    const UNITS: &[(u32, &str)] = &[(40, "T"), (30, "G"), (20, "M"), (10, "K")];
+    UNITS
+        .iter()
+        .find(|(shift, _)| bytes >= 1 << shift && bytes.trailing_zeros() >= *shift)
+        .map_or_else(
+            || format!("{bytes} bytes"),
+            |(shift, unit)| format!("{}{unit}", bytes >> shift),
+        )
 }
 
 #[cfg(test)]
@@ -142,6 +171,7 @@ mod tests {
             started_at: Timestamp::default(),
             ended_at: Timestamp::default(),
             error: None,
+            out_of_memory: None,
         };
         change(&mut record);
         serde_json::to_vec(&record).unwrap()
@@ -162,6 +192,40 @@ mod tests {
         }
         assert_eq!(classify(None, &launch(), true).class, ExitClass::Unknown);
         assert_eq!(classify(None, &launch(), false).class, ExitClass::SessionDestroyed);
+    }
+
+    #[test]
+    fn want_of_memory_is_told_with_its_cap() {
+        let oom = |kills, cap| Some(OutOfMemory { kills, cap });
+        let told = |change: fn(&mut ExitRecord), oom| {
+            let bytes = record(|r| {
+                change(r);
+                r.out_of_memory = oom;
+            });
+            let end = classify(Some(&bytes), &launch(), false);
+            (end.class, format!("{}: {}", end.class.words(), end.detail))
+        };
+        let killed: fn(&mut ExitRecord) = |r| r.signal = Some(9);
+        assert_eq!(
+            told(killed, oom(1, 64 << 20)),
+            (ExitClass::OutOfMemory, "was killed: out of memory (cap 64M)".to_owned())
+        );
+        assert_eq!(told(killed, oom(1, 3 << 30)).1, "was killed: out of memory (cap 3G)");
+        assert_eq!(told(killed, oom(1, 1001)).1, "was killed: out of memory (cap 1001 bytes)");
+        // Nothing of it was killed for memory: somebody else sent the signal.
+        assert_eq!(told(killed, oom(0, 64 << 20)).0, ExitClass::Signal);
+        assert_eq!(told(killed, None).0, ExitClass::Signal);
+        // Something below it was, and it went on.
+        let (class, words) = told(|r| r.code = Some(1), oom(2, 64 << 20));
+        assert_eq!(class, ExitClass::ProgramExit);
+        assert!(
+            words.ends_with("code 1; 2 processes of it killed: out of memory (cap 64M)"),
+            "{words}"
+        );
+        assert_eq!(told(|r| r.code = Some(0), oom(1, 64 << 20)).0, ExitClass::Clean);
+        // A stop that was asked for stays one.
+        let stopped: fn(&mut ExitRecord) = |r| (r.stopped, r.signal) = (true, Some(9));
+        assert_eq!(told(stopped, oom(1, 64 << 20)).0, ExitClass::Stopped);
     }
 
     #[test]

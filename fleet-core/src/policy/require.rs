@@ -4,7 +4,7 @@
 //! refuse alike. [`violations`] is pure and takes one role, so it serves temporary and spawned roles
 //! as well.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::config::{Layer, Provenance, Role};
 use crate::diagnostic::{Code, Diagnostic};
@@ -46,7 +46,7 @@ impl Level {
 }
 
 /// A cap that must be set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cap {
     /// `resources.cpu`.
@@ -122,8 +122,17 @@ impl Require {
         } else {
             return None;
         };
-        let place = provenance.lookup(rule.path()).map(|(_, place)| format!(" ({place})"));
-        Some(format!("`{}`{}", rule.shown(), place.unwrap_or_default()))
+        Some(rule.with_place(provenance))
+    }
+
+    /// The rule by which the caps of a role must really hold, with its place; `None` if there is none.
+    pub fn needs_caps(&self, provenance: &Provenance) -> Option<String> {
+        let rule = match self.isolation {
+            Some(level) if level >= Level::L2 => Rule::Isolation(level),
+            _ if !self.resources.is_empty() => Rule::Resources,
+            _ => return None,
+        };
+        Some(rule.with_place(provenance))
     }
 }
 
@@ -141,6 +150,11 @@ pub enum Rule {
 }
 
 impl Rule {
+    fn with_place(self, provenance: &Provenance) -> String {
+        let place = provenance.lookup(self.path()).map(|(_, place)| format!(" ({place})"));
+        format!("`{}`{}", self.shown(), place.unwrap_or_default())
+    }
+
     /// The dotted path of the key.
     pub fn path(self) -> &'static str {
         match self {

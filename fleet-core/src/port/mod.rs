@@ -8,6 +8,7 @@ mod clock;
 mod exec;
 mod ids;
 mod isolation;
+mod limits;
 mod path_probe;
 mod process_table;
 mod store;
@@ -21,6 +22,7 @@ pub use exec::MockExec;
 pub use exec::{CommandSpec, Exec, ExecError, ExecOutput, Exit};
 pub use ids::IdSource;
 pub use isolation::{IsolationBackend, PlanError, ProbeEvidence, ProbeFailure};
+pub use limits::{ResourceLimits, SweepError};
 pub use path_probe::{
     FileFacts, FileIdentity, FileKind, FollowedLink, PathProbe, PathProbeError, PathProbes,
     Resolved,

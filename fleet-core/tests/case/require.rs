@@ -206,16 +206,23 @@ fn a_requirement_forbids_a_start_without_isolation() {
 }
 
 #[test]
-fn caps_that_this_build_cannot_set_are_said_where_they_are_required() {
-    for (require, path) in [
-        ("isolation: L2", Some("policy.require.isolation")),
-        ("resources: [mem]", Some("policy.require.resources")),
+fn caps_that_are_required_are_in_this_build_and_must_hold() {
+    for (require, key) in [
+        ("isolation: L2", Some("isolation")),
+        ("isolation: L3", Some("isolation")),
+        ("resources: [mem]", Some("resources")),
         ("isolation: L1", None),
+        ("network: [deny]", None),
+        ("", None),
     ] {
-        let fleet = base(format!("policy: {{require: {{{require}}}}}")).fleet();
+        let fleet = base(format!("policy:\n  require: {{{require}}}\n")).fleet();
         let found = fleet.unavailable.iter().find(|it| it.path.starts_with("policy.require"));
-        assert_eq!(found.map(|it| it.path.as_str()), path);
-        assert!(found.is_none_or(|it| it.place.is_some() && !it.refuses));
+        assert_eq!(found, None, "{require}");
+        let rule = fleet.policy.require.needs_caps(&fleet.provenance);
+        assert_eq!(rule.is_some(), key.is_some(), "{require}");
+        if let (Some(rule), Some(key)) = (rule, key) {
+            names(&rule, &[&format!("`policy.require.{key}"), "(/home/op/fleet.yaml:2:13)"]);
+        }
     }
 }
 

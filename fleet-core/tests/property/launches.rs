@@ -8,8 +8,9 @@ use fleet_core::harness::prompts::{first_prompt, restart_prompt};
 use fleet_core::harness::{
     FileContent, Harness, HarnessLaunch, Harnesses, LaunchContext, Options, StartMode,
 };
-use fleet_core::isolation::BackendName;
+use fleet_core::isolation::{BackendName, Resources};
 use fleet_core::launch::{Environment, LaunchCommand, LaunchFile, LaunchPlan, PlanWord};
+use fleet_core::limits::{LimitFacts, LimitRequest, attempts};
 use fleet_core::permissions::{Approval, Outer, Supported, Translation, conflicts};
 use fleet_core::redact::Redacted;
 use proptest::prelude::*;
@@ -274,6 +275,17 @@ fn p46_a_command_comes_back_from_its_launch_file() {
             exit_record: "/c/exit.json".into(),
             observed: "/c/observed.json".into(),
             connections: Some("/c/connections.jsonl".into()),
+            limits: Some(LimitRequest {
+                resources: Resources { pids: Some(20), ..Resources::default() },
+                strict: None,
+                group: "ours-fleet-A-00000000-l1".parse().expect("a name"),
+                record: "/c/groups.json".into(),
+                attempts: attempts(
+                    &LimitFacts::default(),
+                    Resources { pids: Some(20), ..Resources::default() },
+                ),
+                runtime_dir: None,
+            }),
         };
         let text = serde_json::to_vec(&file).expect("serialises");
         let back: LaunchFile = serde_json::from_slice(&text).expect("a launch file");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use camino::Utf8PathBuf;
 use fleet_core::isolation::{
-    BackendName, EnforcementLevel, EnforcementRow, IsolationPolicy, Item, NetworkMode, Resources,
+    BackendName, EnforcementLevel, EnforcementRow, IsolationPolicy, Item, NetworkMode,
 };
 use fleet_core::launch::{LaunchCommand, LaunchPlan};
 use fleet_core::port::{Exec, IsolationBackend, PlanError, ProbeEvidence, ProbeFailure};
@@ -76,7 +76,7 @@ impl IsolationBackend for BubblewrapIsolation {
         } else {
             row(Item::NestedNamespaces, "denied", "--disable-userns and the seccomp filter")
         };
-        let mut rows = vec![
+        vec![
             row(
                 Item::Filesystem,
                 "only what the policy lists",
@@ -96,9 +96,7 @@ impl IsolationBackend for BubblewrapIsolation {
             nested,
             row(Item::Environment, "the built one only", "the sandbox is started with it"),
             row(Item::Lifetime, "ends with its launcher", "--die-with-parent"),
-        ];
-        rows.extend(missing_caps(policy.resources));
-        rows
+        ]
     }
 }
 
@@ -107,21 +105,4 @@ fn reachable(policy: &IsolationPolicy) -> String {
     let list: Vec<String> = policy.reachable.iter().map(ToString::to_string).collect();
     let list = if list.is_empty() { "nothing".to_owned() } else { list.join(", ") };
     format!("{}: {list}", policy.network)
-}
-
-/// Rows of the caps that are asked for; nothing holds them yet.
-pub(crate) fn missing_caps(resources: Resources) -> impl Iterator<Item = EnforcementRow> {
-    let caps = [
-        (Item::Memory, resources.memory.map(|memory| format!("{} bytes", memory.0))),
-        (Item::Pids, resources.pids.map(|pids| format!("{pids} processes"))),
-        (Item::Cpu, resources.cpu.map(|cpu| format!("{} thousandths of a processor", cpu.millis))),
-    ];
-    caps.into_iter().filter_map(|(item, asked)| {
-        Some(EnforcementRow {
-            item,
-            asked: asked?,
-            level: EnforcementLevel::Missing,
-            evidence: "not enforced in this build".to_owned(),
-        })
-    })
 }

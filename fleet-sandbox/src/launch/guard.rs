@@ -5,6 +5,7 @@ use std::process::Child;
 use std::time::Duration;
 
 use fleet_core::attest::AttestRequest;
+use fleet_core::isolation::EnforcementRow;
 use fleet_core::launch::{LaunchFile, Observation};
 use rustix::io::Errno;
 use rustix::process::{
@@ -120,6 +121,8 @@ pub(super) struct Guard<'a> {
     look_until: Option<Instant>,
     /// Until it has answered, what runs inside is not the command yet.
     listening: Option<Listening>,
+    /// What was read back of its caps, before it was started.
+    held: Vec<EnforcementRow>,
     ended: Ended,
 }
 
@@ -144,6 +147,7 @@ impl<'a> Guard<'a> {
             network: None,
             look_until: None,
             listening: None,
+            held: Vec::new(),
             ended: Ended::default(),
         }
     }
@@ -151,6 +155,11 @@ impl<'a> Guard<'a> {
     /// Expects an answer before the command runs.
     pub(super) fn listen(&mut self, listening: Option<Listening>) {
         self.listening = listening;
+    }
+
+    /// Takes over what was read back of its caps.
+    pub(super) fn held(&mut self, rows: Vec<EnforcementRow>) {
+        self.held = rows;
     }
 
     /// Takes over what is known of the sandbox already.
@@ -308,6 +317,7 @@ impl<'a> Guard<'a> {
             let record = listening.answer.as_ref().and_then(Answer::record);
             rows = observe::agree(rows, &listening.request, record);
         }
+        rows = observe::with_caps(rows, &self.held);
         let observation = Observation {
             version: LaunchFile::VERSION,
             launch_id: self.launch.launch_id.clone(),

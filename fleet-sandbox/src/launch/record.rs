@@ -24,7 +24,7 @@ pub(super) fn write<T: Serialize>(path: &Utf8Path, value: &T) -> std::io::Result
 }
 
 /// As [`write`], for what means nothing after the host went down: does not wait for the disk.
-pub(super) fn publish<T: Serialize>(path: &Utf8Path, value: &T) -> std::io::Result<()> {
+pub(crate) fn publish<T: Serialize>(path: &Utf8Path, value: &T) -> std::io::Result<()> {
     temporary(directory(path)?, value)?.persist(path).map_err(|error| error.error)?;
     Ok(())
 }

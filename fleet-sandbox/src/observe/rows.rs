@@ -66,7 +66,7 @@ fn judge(item: Item, wanted: &Expected, facts: &Facts) -> Verdict {
         Item::NestedNamespaces => nested(wanted, facts),
         Item::Environment => environment(facts),
         Item::Lifetime => given(facts, &["--die-with-parent"]),
-        Item::Memory | Item::Pids | Item::Cpu => fails("not enforced in this build"),
+        Item::Memory | Item::Pids | Item::Cpu => fails("was not read back"),
     }
 }
 

@@ -46,6 +46,12 @@ fn main() {
         std::process::exit(fleet_sandbox::listen_inside(arguments));
     }
     if let [word, arguments @ ..] = args.as_slice()
+        && word == fleet_sandbox::limits::ENTER
+    {
+        let arguments: Vec<std::ffi::OsString> = arguments.iter().map(Into::into).collect();
+        std::process::exit(fleet_sandbox::limits::enter(&arguments));
+    }
+    if let [word, arguments @ ..] = args.as_slice()
         && word == fleet_sandbox::attest::COMMAND
     {
         let arguments: Vec<std::ffi::OsString> = arguments.iter().map(Into::into).collect();

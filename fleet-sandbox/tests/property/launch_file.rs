@@ -44,6 +44,7 @@ fn launch_file(argv: Vec<String>, env: Vec<(String, String)>) -> LaunchFile {
         exit_record: "/c/exit.json".into(),
         observed: "/c/observed.json".into(),
         connections: None,
+        limits: None,
     }
 }
 

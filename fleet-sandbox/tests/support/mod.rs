@@ -1,6 +1,7 @@
 //! Throw-away trees, hand-made policies, and a launcher to run them.
 
 mod build;
+pub(crate) mod caps;
 mod run;
 
 pub(crate) use build::{Host, PolicyBuilder, TestExec, evidence, lexical};

@@ -6,6 +6,7 @@ use fleet_core::isolation::{EnforcementLevel, Item};
 use fleet_core::launch::{
     Environment, ExitRecord, LaunchCommand, LaunchFile, LaunchPlan, Observation,
 };
+use fleet_core::limits::LimitRequest;
 use fleet_core::port::IsolationBackend;
 use fleet_sandbox::NoIsolation;
 
@@ -28,6 +29,8 @@ pub(crate) struct Launch {
     pub(crate) host_env: Vec<(String, String)>,
     pub(crate) by_descriptor: bool,
     pub(crate) bwrap: Utf8PathBuf,
+    /// Caps, for every launch.
+    pub(crate) limits: Option<LimitRequest>,
 }
 
 impl Launch {
@@ -52,6 +55,7 @@ impl Launch {
             host_env: Vec::new(),
             by_descriptor: true,
             bwrap: Host::bwrap().unwrap_or_else(|| "/usr/bin/bwrap".into()),
+            limits: None,
             base,
             _dir: dir,
         }
@@ -93,6 +97,7 @@ impl Launch {
             exit_record: self.control.join("exit.json"),
             observed: self.control.join("observed.json"),
             connections: Some(self.control.join("connections.jsonl")),
+            limits: self.limits.clone(),
         }
     }
 

@@ -9,6 +9,7 @@ use fleet_core::harness::screen::{Readiness, Sight};
 use fleet_core::id::{LaunchId, RoleName};
 use fleet_core::launch::Observation;
 use fleet_core::lifecycle::{Event, classify};
+use fleet_core::limits::GroupPrefix;
 use fleet_core::port::{
     Capture, ConsolePresence, KeyName, Monotonic, ProcessIdentity, Signal, Tmux, TmuxError,
 };
@@ -228,6 +229,9 @@ pub(in crate::runner) async fn end(
         }
     }
     let killed = runtime.console(role).kill().await?;
+    // What stays is in its record, and tried again before the next start.
+    let prefix = GroupPrefix::new(role, runtime.world.layout.root());
+    drop(runtime.ports.limits.sweep(&runtime.trees(role).groups(), &prefix).await);
     super::super::overlays::undo(&*runtime.ports.store, &runtime.trees(role));
     Ok(found || killed)
 }

@@ -1,5 +1,6 @@
 //! `doctor`: checks this machine and the fleet, with a remedy for each problem.
 
+mod caps;
 mod harness;
 mod host;
 mod permissions;
@@ -132,6 +133,8 @@ pub async fn run(app: &App, args: &args::Doctor) -> Result<ExitStatus, CliError>
         return Err(CliError::usage(message));
     }
 
+    let facts = app.runtime.ports.limits.facts().await;
+    let capped = fleet.is_some_and(|fleet| fleet.roles.values().any(caps::asks));
     let (mut checks, tmux, bubblewrap, (harness_checks, role_checks)) = tokio::join!(
         limited("install", install(app)),
         limited("tmux", host::tmux(app)),
@@ -147,7 +150,8 @@ pub async fn run(app: &App, args: &args::Doctor) -> Result<ExitStatus, CliError>
             let harness_checks = harness::checks(app, fleet, &harnesses, &native).await;
             let role_checks = match fleet {
                 Some(fleet) => {
-                    let resolver = Resolver::new(app, fleet, native, versions);
+                    let resolver =
+                        Resolver::new(app, fleet, native, versions).with_limits(facts.clone());
                     roles::checks(app, fleet, &resolver).await
                 }
                 None => Vec::new(),
@@ -159,6 +163,7 @@ pub async fn run(app: &App, args: &args::Doctor) -> Result<ExitStatus, CliError>
     checks.extend(tmux);
     checks.push(supervisor(app));
     checks.extend(bubblewrap);
+    checks.push(caps::host(&facts, capped));
     checks.extend(harness_checks);
     checks.extend(role_checks);
 

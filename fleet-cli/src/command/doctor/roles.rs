@@ -8,7 +8,7 @@ use fleet_core::plan;
 use fleet_core::port::ProbeFailure;
 use tokio::time::timeout;
 
-use super::{Check, LIMIT, Level, harness, host, permissions, sandbox};
+use super::{Check, LIMIT, Level, caps, harness, host, permissions, sandbox};
 use crate::app::App;
 use crate::resolved::{ResolvedRole, Resolver};
 
@@ -23,6 +23,8 @@ pub(super) async fn checks(app: &App, fleet: &Fleet, resolver: &Resolver<'_>) ->
         let left = deadline.saturating_duration_since(tokio::time::Instant::now()).min(LIMIT);
         checks.push(isolation(app, &resolved, left).await);
         checks.extend(sandbox::checks(app, fleet, &resolved).await);
+        checks.extend(caps::role(fleet, &resolved));
+        checks.extend(nested(app, &resolved));
         if !resolved.promise.is_empty() && resolved.backend != Some(BackendName::None) {
             promises.push(resolved.promise.clone());
         }
@@ -72,7 +74,7 @@ async fn isolation(app: &App, resolved: &ResolvedRole<'_>, limit: Duration) -> C
     match timeout(limit, backend.probe(policy)).await {
         Ok(Ok(_)) => check(
             Level::Pass,
-            format!("{}, network {}, caps {}", backend.name(), policy.network, caps(block)),
+            format!("{}, network {}, caps {}", backend.name(), policy.network, caps_of(block)),
         ),
         Ok(Err(failure)) => unusable(app, resolved, block, backend.name(), failure),
         Err(_) => check(Level::Fail, "the trial did not end in time".to_owned())
@@ -99,7 +101,35 @@ fn unusable(
     Check::new("isolation", level, detail).role(role.name.as_str()).fix(fix)
 }
 
-fn caps(block: &IsolationBlock) -> String {
+/// What a sandbox inside the sandbox costs, and that root cannot have one.
+fn nested(app: &App, resolved: &ResolvedRole<'_>) -> Option<Check> {
+    let role = resolved.role;
+    let block = role.isolation.as_ref().filter(|block| block.nested_sandbox)?;
+    if block.backend == Backend::None {
+        return None;
+    }
+    let check = |level, detail: &str| {
+        let name = format!("{} nested", role.name);
+        Check::new("isolation", level, detail).role(role.name.as_str()).named(&name)
+    };
+    Some(if app.runtime.world.uid == 0 {
+        check(
+            Level::Warn,
+            "`nested_sandbox` opens namespaces, and still root without capabilities \
+             cannot make a sandbox in its sandbox",
+        )
+        .fix("run the fleet as an ordinary user, or leave `nested_sandbox` out")
+    } else {
+        check(
+            Level::Warn,
+            "`nested_sandbox`: namespaces and mounts are open to its programs, `/proc` \
+             is not covered, and the system call filter is the smaller one",
+        )
+        .fix("leave `nested_sandbox` out if nothing in it makes a sandbox")
+    })
+}
+
+fn caps_of(block: &IsolationBlock) -> String {
     let resources = &block.resources;
     let caps: Vec<String> = [
         resources.memory.map(|bytes| format!("mem={}", bytes.0)),

@@ -1,6 +1,6 @@
 //! Everything that a role can reach, each with the line that says so.
 
-use fleet_core::isolation::{EnforcementLevel, Mount, MountOrigin};
+use fleet_core::isolation::{Backend, EnforcementLevel, Mount, MountOrigin};
 use fleet_core::permissions::Translation;
 use fleet_core::plan::unavailable_line;
 use fleet_core::policy::explain::{ExplainRequest, Explanation, Subject, explain};
@@ -176,6 +176,14 @@ fn not_enforced(resolved: &ResolvedRole<'_>) -> Vec<String> {
     }
     if let Some(Translation::Supported(supported)) = &resolved.translation {
         lines.extend(supported.warnings.iter().cloned());
+    }
+    let block = resolved.role.isolation.as_ref();
+    if block.is_some_and(|block| block.nested_sandbox && block.backend != Backend::None) {
+        lines.push(
+            "`nested_sandbox`: its programs may make namespaces and mount in them, so more of the \
+             kernel is in reach; `/proc` is not covered"
+                .to_owned(),
+        );
     }
     for row in resolved.promise.iter().filter(|row| row.level != EnforcementLevel::Enforced) {
         lines.push(format!(

@@ -3,6 +3,7 @@
 
 mod composer_program;
 mod counting_ids;
+mod fixed_limits;
 mod manual_clock;
 mod memory_processes;
 mod memory_store;
@@ -15,6 +16,7 @@ mod stub_harness;
 
 pub use composer_program::{ComposerProgram, ConsoleProgram, Look, Surprise};
 pub use counting_ids::CountingIds;
+pub use fixed_limits::FixedLimits;
 pub use manual_clock::ManualClock;
 pub use memory_processes::MemoryProcesses;
 pub use memory_store::{Fault, MemoryStore, Planted};

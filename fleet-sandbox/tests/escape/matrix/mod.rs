@@ -62,7 +62,6 @@ fn judge(probe: &Probe, entry: &Entry, mode: Mode, inside: &Ran, controls: &Cont
     let leak = match probe.kind {
         Kind::Attempt { leak, .. } => leak,
         Kind::Test(_) => return Cell::Test,
-        Kind::Pending(reason) => return Cell::NotMeasured(reason),
     };
     let answer = inside.answer(probe);
     assert!(!answer.contains("unknown attempt"), "{}: {answer}", probe.number);
@@ -146,7 +145,7 @@ fn every_attempt_of_the_list_has_a_row_and_every_row_its_reasons() {
         assert!(numbers.insert(probe.number), "{} twice", probe.number);
         let reasons = probe.leaks.iter().map(|(_, reason)| *reason).chain([probe.lack]);
         for reason in reasons.chain(match (probe.control, probe.kind) {
-            (Control::None(reason), _) | (_, Kind::Pending(reason)) => Some(reason),
+            (Control::None(reason), _) => Some(reason),
             _ => None,
         }) {
             assert!(REASONS.iter().any(|(name, _)| *name == reason), "{reason}");

@@ -53,8 +53,6 @@ pub(super) enum Kind {
     /// More than a probe can do: a test of its own, as `file::name` below `tests/escape`, or with the
     /// path of its file in front.
     Test(&'static str),
-    /// Not measured, with the reason.
-    Pending(&'static str),
 }
 
 /// The same attempt without the protection.
@@ -81,7 +79,6 @@ pub(super) const REASONS: &[(&str, &str)] = &[
     ("root", "root is root already"),
     ("proxy", "only a proxy that reads on after its answer would obey"),
     ("busy", "the kernel lets nobody write a program that runs"),
-    ("limits", "limits of memory and processes are measured with `resources`, not here"),
 ];
 
 /// A row of the matrix.
@@ -124,14 +121,6 @@ pub(super) const fn probe(
 
 pub(super) const fn test(number: &'static str, tries: &'static str, path: &'static str) -> Probe {
     Probe { kind: Kind::Test(path), ..probe(number, tries, "", &[], never) }
-}
-
-pub(super) const fn pending(
-    number: &'static str,
-    tries: &'static str,
-    reason: &'static str,
-) -> Probe {
-    Probe { kind: Kind::Pending(reason), ..probe(number, tries, "", &[], never) }
 }
 
 fn never(_: &str, _: &Stage) -> bool {
@@ -216,7 +205,6 @@ pub(super) enum Cell {
     NoControl(&'static str),
     /// See the test.
     Test,
-    NotMeasured(&'static str),
     /// Got through although it must not, or was refused otherwise than expected.
     Unexpected(String),
     /// Did not get through although it must.
@@ -231,7 +219,6 @@ impl Cell {
             Self::Leak(reason) => format!("leak: {reason}"),
             Self::NoControl(reason) => format!("no control: {reason}"),
             Self::Test => "test".to_owned(),
-            Self::NotMeasured(reason) => format!("not measured: {reason}"),
             Self::Unexpected(_) => "UNEXPECTED LEAK".to_owned(),
             Self::Broken(_) => "BROKEN".to_owned(),
         }

@@ -81,7 +81,7 @@ fn argv(stage: &Stage, proxy: &str) -> Vec<String> {
 fn attempts() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
     probes::all().filter_map(|probe| match probe.kind {
         Kind::Attempt { words, .. } => Some((probe.number, words)),
-        Kind::Test(_) | Kind::Pending(_) => None,
+        Kind::Test(_) => None,
     })
 }
 

@@ -107,7 +107,6 @@ impl Rows {
         for probe in probes::all() {
             let control = match (probe.kind, probe.control) {
                 (Kind::Test(path), _) => format!("in the test `{path}`"),
-                (Kind::Pending(_), _) => "–".to_owned(),
                 (_, super::Control::Bare) => "no isolation".to_owned(),
                 (_, super::Control::Open) => "a bwrap that keeps everything".to_owned(),
                 (_, super::Control::None(reason)) => format!("none: {reason}"),

@@ -164,6 +164,35 @@ pub(super) fn run(attempt: &[&str]) -> Attempt {
             let effective = line.split_whitespace().nth(2).unwrap_or("?").to_owned();
             if effective == "0" { Ok(effective) } else { Err(format!("runs as {effective}")) }
         }),
+        // So many MiB of memory, each page written.
+        ["eat", mib] => {
+            let size = usize::try_from(number(mib)).unwrap() << 20;
+            let mut memory: Vec<u8> = Vec::new();
+            if memory.try_reserve_exact(size).is_err() {
+                return Err("ENOMEM".to_owned());
+            }
+            memory.resize(size, 1);
+            let sum: u64 = memory.iter().step_by(4096).map(|byte| u64::from(*byte)).sum();
+            Ok(sum.to_string())
+        }
+        // Processes until there can be no more, or so many.
+        ["forks", most] => {
+            let mut children = Vec::new();
+            let mut failed = None;
+            while failed.is_none() && children.len() < usize::try_from(number(most)).unwrap() {
+                let mut sleeper = Command::new("/usr/bin/sleep");
+                match sleeper.arg("100").stdout(Stdio::null()).stderr(Stdio::null()).spawn() {
+                    Ok(child) => children.push(child),
+                    Err(error) => failed = error.raw_os_error().or(Some(0)),
+                }
+            }
+            let count = children.len();
+            for mut child in children {
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+            failed.map_or_else(|| Ok(count.to_string()), |errno| Err(format!("{errno} at {count}")))
+        }
         ["nice"] => {
             // SAFETY: plain numbers; of this process.
             answer(c_long::from(unsafe { setpriority(0, 0, -5) }))

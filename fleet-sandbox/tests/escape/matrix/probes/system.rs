@@ -1,6 +1,6 @@
 //! Processes, the kernel, the terminal, privileges.
 
-use super::super::probe::{MODES, Mode, Probe, pending, probe, test};
+use super::super::probe::{MODES, Mode, Probe, probe, test};
 use super::super::stage::Stage;
 use super::{canary, got, unfiltered};
 
@@ -154,8 +154,8 @@ pub(super) const ALL: &[Probe] = &[
     }),
     probe("46c", "no_new_privs", "1", &["status", "NoNewPrivs"], |a, _| a != "ok 1"),
     probe("46d", "seccomp", "2", &["status", "Seccomp"], |a, _| a != "ok 2"),
-    pending("47", "a memory bomb under a limit", "limits"),
-    pending("48", "a fork bomb under a limit", "limits"),
+    test("47", "a memory bomb under a limit", "limits::a_memory_bomb_is_killed_and_told_as_root"),
+    test("48", "a fork bomb under a limit", "limits::a_fork_bomb_stops_at_its_cap_as_root"),
     test(
         "50",
         "a daemon that outlives the agent",

@@ -1,0 +1,81 @@
+//! The caps of one launch: what this machine can hold of what the role asks for.
+
+use fleet_core::config::Role;
+use fleet_core::id::{LaunchId, RoleName};
+use fleet_core::isolation::{EnforcementLevel, EnforcementRow, Resources};
+use fleet_core::layout::RoleTrees;
+use fleet_core::limits::{self, Attempt, GroupPrefix, LimitRequest};
+use fleet_core::world::World;
+
+use super::log::RunnerLog;
+use super::{LoadedFleet, Runtime};
+
+/// What a launch is to be held to, and by what.
+#[derive(Debug, Default)]
+pub(super) struct Caps {
+    /// The rows of the promise.
+    pub(super) promise: Vec<EnforcementRow>,
+    resources: Resources,
+    strict: Option<String>,
+    attempts: Vec<Attempt>,
+}
+
+impl Caps {
+    /// Tries what this machine can hold, if the role asks for anything.
+    ///
+    /// # Errors
+    /// A cap that must hold cannot.
+    pub(super) async fn decide(
+        runtime: &Runtime,
+        loaded: &LoadedFleet,
+        role: &Role,
+        isolated: bool,
+        log: &RunnerLog,
+    ) -> Result<Self, String> {
+        let Some(block) = &role.isolation else { return Ok(Self::default()) };
+        let resources = block.resources;
+        if resources == Resources::default() {
+            return Ok(Self::default());
+        }
+        let facts = runtime.ports.limits.facts().await;
+        let fleet = &loaded.fleet;
+        let strict = limits::strict_caps(block, fleet.policy.require.needs_caps(&fleet.provenance));
+        // That a command without a sandbox can undo them is what somebody wanted who wrote that.
+        let held = limits::promise(&facts, resources, true);
+        if let (Some(rule), Some(row)) = (&strict, limits::weakest(&held)) {
+            let (item, evidence) = (row.item.as_str(), &row.evidence);
+            return Err(format!(
+                "the cap on {item} cannot be enforced here ({evidence}), and {rule} refuses a start \
+                 without it"
+            ));
+        }
+        for row in held.iter().filter(|row| row.level != EnforcementLevel::Enforced) {
+            let (item, level) = (row.item.as_str(), row.level.as_str());
+            log.warn(&format!("the cap on {item} is {level}: {}", row.evidence));
+        }
+        Ok(Self {
+            promise: limits::promise(&facts, resources, isolated),
+            resources,
+            strict,
+            attempts: limits::attempts(&facts, resources),
+        })
+    }
+
+    /// What the launcher is asked; nothing without caps.
+    pub(super) fn request(
+        self,
+        world: &World,
+        role: &RoleName,
+        trees: &RoleTrees,
+        launch: &LaunchId,
+    ) -> Option<LimitRequest> {
+        (self.resources != Resources::default()).then(|| LimitRequest {
+            resources: self.resources,
+            strict: self.strict,
+            group: GroupPrefix::new(role, world.layout.root()).launch(launch),
+            record: trees.groups(),
+            attempts: self.attempts,
+            runtime_dir: world.env.0.get("XDG_RUNTIME_DIR").map(Into::into),
+        })
+    }
+}

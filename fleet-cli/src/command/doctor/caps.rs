@@ -1,0 +1,127 @@
+//! Which caps this machine can hold, by what, and why not by something better.
+
+use fleet_core::config::{Fleet, Role};
+use fleet_core::isolation::{EnforcementLevel, Resources};
+use fleet_core::limits::{self, Cap, LimitFacts, Means, strict_caps};
+
+use super::{Check, Level};
+use crate::resolved::ResolvedRole;
+
+const ID: &str = "isolation: caps";
+
+/// Whether a role asks for any.
+pub(super) fn asks(role: &Role) -> bool {
+    role.isolation.as_ref().is_some_and(|block| block.resources != Resources::default())
+}
+
+/// One line for the machine. Worth a look only where a role asks for caps.
+pub(super) fn host(facts: &LimitFacts, needed: bool) -> Check {
+    let mut lacking = false;
+    let words: Vec<String> = [Cap::Mem, Cap::Pids, Cap::Cpu]
+        .into_iter()
+        .map(|cap| {
+            let tried = Means::TOGETHER.into_iter().filter_map(|means| facts.of(means, cap));
+            let (held, reasons): (Vec<_>, Vec<_>) = tried.partition(|fact| fact.usable.is_ok());
+            let name = cap.as_str();
+            if let Some(Ok(how)) = held.first().map(|fact| &fact.usable) {
+                return format!("{name} by {how}");
+            }
+            lacking = true;
+            let reasons: Vec<String> = reasons
+                .iter()
+                .filter_map(|fact| Some(format!("{}: {}", fact.means, fact.usable.as_ref().err()?)))
+                .collect();
+            format!("{name} by no group ({})", reasons.join("; "))
+        })
+        .collect();
+    let level = if lacking && needed { Level::Warn } else { Level::Pass };
+    let check = Check::new(ID, level, words.join("; "));
+    if level == Level::Pass { check } else { check.fix(REMEDY) }
+}
+
+const REMEDY: &str = "start the fleet from a session with a user manager (`loginctl enable-linger`) to \
+                      which cpu, memory and pids are delegated, or in a group that it may write";
+
+/// Whether the caps of one role hold.
+pub(super) fn role(fleet: &Fleet, resolved: &ResolvedRole<'_>) -> Option<Check> {
+    let role = resolved.role;
+    let block = role.isolation.as_ref().filter(|_| asks(role))?;
+    let caps = [Cap::Mem, Cap::Pids, Cap::Cpu].map(Cap::item);
+    let rows: Vec<_> =
+        resolved.promise.iter().filter(|row| caps.contains(&row.item)).cloned().collect();
+    let name = format!("{} caps", role.name);
+    let check = |level, detail: String| {
+        Check::new("isolation", level, detail).role(role.name.as_str()).named(&name)
+    };
+    if rows.is_empty() {
+        return None;
+    }
+    let Some(weak) = limits::weakest(&rows) else {
+        let words: Vec<String> =
+            rows.iter().map(|row| format!("{}: {}", row.item.as_str(), row.asked)).collect();
+        return Some(check(Level::Pass, format!("{}; read back at each start", words.join(", "))));
+    };
+    let (item, evidence) = (weak.item.as_str(), &weak.evidence);
+    let must = strict_caps(block, fleet.policy.require.needs_caps(&fleet.provenance));
+    Some(match must {
+        Some(why) => {
+            check(Level::Fail, format!("{item}: {evidence}; {why} refuses a start without it"))
+                .fix(REMEDY)
+        }
+        None if weak.level == EnforcementLevel::Degraded => {
+            check(Level::Warn, format!("{item} holds in part: {evidence}")).fix(REMEDY)
+        }
+        None => check(Level::Warn, format!("{item} does not hold: {evidence}")).fix(REMEDY),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use fleet_core::limits::CapFact;
+
+    use super::super::tests::{bare, fleet as fleet_of};
+    use super::*;
+
+    fn facts(usable: &[Cap]) -> LimitFacts {
+        let fact = |cap: Cap| {
+            let held = usable.contains(&cap).then(|| "cgroup v1".to_owned());
+            CapFact { means: Means::Group, cap, usable: held.ok_or("EACCES".to_owned()) }
+        };
+        LimitFacts { root: false, tried: Cap::ALL.map(fact).to_vec() }
+    }
+
+    #[test]
+    fn the_machine_is_told_with_its_reasons() {
+        let all = host(&facts(&Cap::ALL), true);
+        assert_eq!((all.level, all.fix.is_some()), (Level::Pass, false));
+        assert_eq!(all.detail, "mem by cgroup v1; pids by cgroup v1; cpu by cgroup v1");
+        let some = host(&facts(&[Cap::Mem]), true);
+        assert_eq!((some.level, some.fix.is_some()), (Level::Warn, true));
+        assert!(some.detail.contains("pids by no group (cgroup: EACCES)"), "{}", some.detail);
+        assert_eq!(host(&facts(&[]), false).level, Level::Pass, "nobody asks");
+    }
+
+    #[test]
+    fn a_role_whose_caps_must_hold_fails_where_they_cannot() {
+        for (policy, strict, usable, level) in [
+            ("", "", &[Cap::Pids][..], Level::Pass),
+            ("", "", &[], Level::Warn),
+            ("", ", on_unavailable: strict", &[], Level::Fail),
+            ("policy: {require: {resources: [pids]}}\n", "", &[], Level::Fail),
+        ] {
+            let fleet = fleet_of(&format!(
+                "{policy}roles: {{A: {{isolation: {{network: deny, resources: {{pids: 64}}{strict}}}}}}}"
+            ));
+            let role = fleet.roles.values().next().expect("one");
+            let mut resolved = bare(role);
+            let resources = role.isolation.as_ref().expect("a block").resources;
+            resolved.promise = limits::promise(&facts(usable), resources, true);
+            let check = super::role(&fleet, &resolved).expect("a row");
+            assert_eq!((check.name.as_str(), check.level), ("isolation: A caps", level));
+            assert_eq!(check.fix.is_some(), level != Level::Pass);
+        }
+        let fleet = fleet_of("roles: {A: {isolation: {network: deny}}}");
+        let only = fleet.roles.values().next().expect("one");
+        assert!(role(&fleet, &bare(only)).is_none());
+    }
+}
