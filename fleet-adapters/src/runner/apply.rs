@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::Runtime;
+use super::caps;
 use super::control::Client;
 use super::home;
 use super::native_sandbox::NativeSandboxes;
@@ -489,7 +490,14 @@ async fn stop_one(runtime: &Runtime, name: &RoleName, kind: StopKind) -> Outcome
     let service = Service { role: name.clone(), config: None };
     let before = observe::role(runtime, None, name).await;
     if before.observed.state == RoleState::Stopped {
-        return Outcome::Unchanged { detail: "not running".to_owned() };
+        // Runner and launcher may have been killed: then nobody has removed the groups of its caps.
+        return match caps::sweep(runtime, name).await {
+            Ok(left) if left.is_empty() => Outcome::Unchanged { detail: "not running".to_owned() },
+            Ok(left) => {
+                Outcome::Done { detail: format!("not running; removed {}", left.join(", ")) }
+            }
+            Err(error) => Outcome::Failed { detail: error.to_string() },
+        };
     }
     let intent = write_intent(runtime, name, kind);
     let stopped = runtime.ports.supervisor.stop(&service).await;

@@ -5,10 +5,20 @@ use fleet_core::id::{LaunchId, RoleName};
 use fleet_core::isolation::{EnforcementLevel, EnforcementRow, Resources};
 use fleet_core::layout::RoleTrees;
 use fleet_core::limits::{self, Attempt, GroupPrefix, LimitRequest};
+use fleet_core::port::SweepError;
 use fleet_core::world::World;
 
 use super::log::RunnerLog;
 use super::{LoadedFleet, Runtime};
+
+/// Removes what killed launches of a role left of their caps, and names it.
+///
+/// # Cancel safety
+/// May be repeated at any time.
+pub(super) async fn sweep(runtime: &Runtime, role: &RoleName) -> Result<Vec<String>, SweepError> {
+    let prefix = GroupPrefix::new(role, runtime.world.layout.root());
+    runtime.ports.limits.sweep(&runtime.trees(role).groups(), &prefix).await
+}
 
 /// What a launch is to be held to, and by what.
 #[derive(Debug, Default)]

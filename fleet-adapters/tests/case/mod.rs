@@ -1,6 +1,7 @@
 //! Cases of 07 that need no real console: the runner over fakes.
 
 mod agent;
+mod caps;
 mod deliver;
 mod harness;
 mod hook;

@@ -9,13 +9,13 @@ use fleet_core::harness::screen::{Readiness, Sight};
 use fleet_core::id::{LaunchId, RoleName};
 use fleet_core::launch::Observation;
 use fleet_core::lifecycle::{Event, classify};
-use fleet_core::limits::GroupPrefix;
 use fleet_core::port::{
     Capture, ConsolePresence, KeyName, Monotonic, ProcessIdentity, Signal, Tmux, TmuxError,
 };
 
 use crate::runner::Runtime;
 use crate::runner::agent::{Observer, Records, Seen};
+use crate::runner::caps;
 use crate::runner::control::Failure;
 use crate::runner::hook::HookDesk;
 use crate::runner::prepare::Prepared;
@@ -230,8 +230,7 @@ pub(in crate::runner) async fn end(
     }
     let killed = runtime.console(role).kill().await?;
     // What stays is in its record, and tried again before the next start.
-    let prefix = GroupPrefix::new(role, runtime.world.layout.root());
-    drop(runtime.ports.limits.sweep(&runtime.trees(role).groups(), &prefix).await);
+    drop(caps::sweep(runtime, role).await);
     super::super::overlays::undo(&*runtime.ports.store, &runtime.trees(role));
     Ok(found || killed)
 }
