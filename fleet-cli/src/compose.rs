@@ -12,7 +12,9 @@ use fleet_adapters::{
 use fleet_core::harness::Harnesses;
 use fleet_core::port::{Clock, Exec, IsolationBackend, PathProbe, PathProbes, StateStore};
 use fleet_core::world::World;
-use fleet_sandbox::{BubblewrapIsolation, HostLimits, HostView, NoIsolation, OpenatProbe};
+use fleet_sandbox::{
+    BubblewrapIsolation, HostLimits, HostView, LandlockIsolation, NoIsolation, OpenatProbe,
+};
 
 /// The two ports that reading the settings needs.
 #[derive(Debug)]
@@ -78,7 +80,8 @@ fn backends(exec: &Arc<dyn Exec>, world: &World) -> Vec<Arc<dyn IsolationBackend
         world.path_dirs.iter().map(|dir| dir.as_path().to_owned()).collect();
     let host = HostView::gather(&world.user);
     vec![
-        Arc::new(BubblewrapIsolation::new(&directories, host, exec.clone())),
+        Arc::new(BubblewrapIsolation::new(&directories, host.clone(), exec.clone())),
+        Arc::new(LandlockIsolation::new(world.binary.clone(), host, exec.clone())),
         Arc::new(NoIsolation),
     ]
 }

@@ -31,20 +31,25 @@ use exit::ExitStatus;
 use settings::Known;
 use ui::{Io, Printer, print_error};
 
+/// Becomes the command, or returns the status to exit with.
+type Inside = fn(&[OsString]) -> i32;
+
+/// The first programs inside sandboxes, by their hidden words.
+const FIRST_INSIDE: &[(&str, Inside)] = &[
+    (fleet_sandbox::attest::COMMAND, fleet_sandbox::attest::inside),
+    (fleet_sandbox::landlock::COMMAND, fleet_sandbox::landlock::inside),
+    (fleet_sandbox::limits::ENTER, fleet_sandbox::limits::enter),
+];
+
 /// Runs with the arguments, environment and streams of this process.
 pub fn run_process() -> u8 {
     // The first program inside a sandbox, before every agent: it needs nothing of what follows, and
     // what it takes is added to each start.
     let mut words = std::env::args_os().skip(1);
-    let first = words.next();
-    if first.as_ref().is_some_and(|word| word == fleet_sandbox::attest::COMMAND) {
-        let status = fleet_sandbox::attest::inside(&words.collect::<Vec<_>>());
-        return u8::try_from(status).unwrap_or(1);
-    }
-    // Right in front of a sandbox, under caps: the same holds.
-    if first.is_some_and(|word| word == fleet_sandbox::limits::ENTER) {
-        let status = fleet_sandbox::limits::enter(&words.collect::<Vec<_>>());
-        return u8::try_from(status).unwrap_or(1);
+    let verb = words.next().unwrap_or_default();
+    let inside = FIRST_INSIDE.iter().find(|(name, _)| verb == *name);
+    if let Some((_, inside)) = inside {
+        return u8::try_from(inside(&words.collect::<Vec<_>>())).unwrap_or(1);
     }
     // What a shell left open would live on in runners and tmux servers, for months. Where the system
     // cannot tell what is open this is not known; the launcher of an agent refuses then.

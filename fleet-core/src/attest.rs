@@ -44,6 +44,14 @@ pub enum DeniedCall {
     AlgSocket,
     /// A `vsock` socket.
     VsockSocket,
+    /// A Unix socket, which could reach every service of the host by its path.
+    UnixSocket,
+    /// A pair of Unix datagram sockets: each end could send to any path.
+    DatagramPair,
+    /// An IPv4 socket.
+    InetSocket,
+    /// `shmget`: shared memory by a key, which no directory holds.
+    SharedMemory,
 }
 
 impl DeniedCall {
@@ -75,6 +83,10 @@ impl DeniedCall {
             Self::PacketSocket => "a packet socket",
             Self::AlgSocket => "an alg socket",
             Self::VsockSocket => "a vsock socket",
+            Self::UnixSocket => "a Unix socket",
+            Self::DatagramPair => "a pair of datagram sockets",
+            Self::InetSocket => "an IPv4 socket",
+            Self::SharedMemory => "shmget",
         }
     }
 }
@@ -90,6 +102,12 @@ pub enum Probe {
     },
     /// A write there fails.
     ReadOnly {
+        /// The path.
+        path: String,
+    },
+    /// It cannot be opened for writing. For a sandbox without mounts of its own: a program that runs
+    /// cannot be opened for writing by anybody, which counts.
+    Unwritable {
         /// The path.
         path: String,
     },
@@ -120,6 +138,9 @@ pub enum Probe {
     Descriptors,
     /// Every capability set is empty.
     NoCapabilities,
+    /// No capability is held or handed on. The bounding set is not looked at: without a capability it
+    /// cannot be emptied.
+    NoHeldCapabilities,
     /// No privilege can be gained.
     NoNewPrivileges,
     /// A system call filter is in force.
@@ -158,6 +179,8 @@ pub enum Probe {
         /// How many at most, which is also the highest pid.
         most: u32,
     },
+    /// The launcher, a process of the same user, can be neither read nor signalled.
+    LauncherOutOfReach,
     /// The name of the machine.
     Hostname {
         /// What it must be.
@@ -174,12 +197,14 @@ impl fmt::Display for Probe {
         match self {
             Self::Hidden { path } => write!(f, "{path} is hidden"),
             Self::ReadOnly { path } => write!(f, "{path} is read-only"),
+            Self::Unwritable { path } => write!(f, "{path} cannot be opened for writing"),
             Self::Writable { path } => write!(f, "{path} is writable"),
             Self::Empty { path } => write!(f, "{path} is empty"),
             Self::Capped { path, bytes } => write!(f, "{path} holds at most {bytes} bytes"),
             Self::Environment { .. } => f.write_str("the environment is the built one"),
             Self::Descriptors => f.write_str("no descriptor goes on to the command"),
             Self::NoCapabilities => f.write_str("no capability is held"),
+            Self::NoHeldCapabilities => f.write_str("no capability is held or handed on"),
             Self::NoNewPrivileges => f.write_str("NoNewPrivs is 1"),
             Self::Filtered => f.write_str("Seccomp is 2"),
             Self::Refused { call } => write!(f, "{} is refused", call.as_str()),
@@ -189,6 +214,7 @@ impl fmt::Display for Probe {
             Self::HostSocket { .. } => f.write_str("an abstract socket of the host is unreachable"),
             Self::OwnNamespace { name, .. } => write!(f, "the {name} namespace is its own"),
             Self::Processes { .. } => f.write_str("no process of the host is in sight"),
+            Self::LauncherOutOfReach => f.write_str("the launcher is out of reach"),
             Self::Hostname { name } => write!(f, "the host name is {name}"),
             Self::DiesWithParent => f.write_str("the end of the parent kills"),
             Self::NoCoreDumps => f.write_str("no core dump is written"),
@@ -379,6 +405,11 @@ pub enum AttestReport {
         record: AttestRecord,
         /// Whether the command is not started because of them.
         refused: bool,
+    },
+    /// The sandbox could not be made by the program inside, so that nothing was answered; alone.
+    NotConfined {
+        /// Why.
+        reason: String,
     },
     /// The command could not be executed. Without this line the end of the pipe means that it was.
     NotExecuted {

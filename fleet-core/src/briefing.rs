@@ -4,7 +4,7 @@ use camino::Utf8Path;
 
 use crate::config::Role;
 use crate::harness::Vocabulary;
-use crate::isolation::{IsolationPolicy, Mount, MountMode, NetworkMode};
+use crate::isolation::{BackendName, IsolationPolicy, Mount, MountMode, NetworkMode};
 use crate::layout::RoleTrees;
 
 /// What a briefing is made from.
@@ -24,6 +24,8 @@ pub struct BriefingInputs<'a> {
     pub curated: Option<&'a str>,
     /// The isolation in force; `None` without one.
     pub policy: Option<&'a IsolationPolicy>,
+    /// What makes that isolation.
+    pub backend: BackendName,
     /// Why the role runs without the isolation it asks for.
     pub degraded: Option<&'a str>,
 }
@@ -270,10 +272,15 @@ fn sandbox(inputs: &BriefingInputs<'_>) -> String {
         .filter(inside)
         .map(|mount| format!("- {}", code(mount.destination.as_str())))
         .collect();
-    let closed = if closed.is_empty() {
-        String::new()
-    } else {
-        format!("\n\nBut not here:\n\n{}", closed.join("\n"))
+    let by_rules = inputs.backend == BackendName::Landlock;
+    let closed = match (closed.is_empty(), by_rules) {
+        (true, _) => String::new(),
+        (false, false) => format!("\n\nBut not here:\n\n{}", closed.join("\n")),
+        (false, true) => format!(
+            "\n\nNothing keeps you from writing these, and you leave them alone all the same: what is in\n\
+             them acts outside of the sandbox.\n\n{}",
+            closed.join("\n")
+        ),
     };
     let network = match policy.network {
         NetworkMode::Allow => "The network of the host is reachable.".to_owned(),
@@ -288,11 +295,18 @@ fn sandbox(inputs: &BriefingInputs<'_>) -> String {
             )
         }
     };
+    let view = if by_rules {
+        "You see the names of other files, of processes and of the host, and cannot use them. `/tmp` and your\n\
+         usual home are closed: use `$TMPDIR` and `$HOME`. Unix sockets and shared memory cannot be made.\n\
+         What is refused"
+    } else {
+        "A path that seems to be missing"
+    };
     section(
         "Sandbox",
         &format!(
             "You run in a sandbox. You can write here:\n\n{}{closed}\n\n{network}\n\
-             A path that seems to be missing is policy, not a fault. To get more, ask the owner to change\n\
+             {view} is policy, not a fault. To get more, ask the owner to change\n\
              the `isolation` block of your role in the fleet file.",
             writable.join("\n")
         ),

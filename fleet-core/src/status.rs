@@ -79,6 +79,9 @@ pub struct IsolationStatus {
     /// Why the role runs without the isolation it asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub degraded: Option<String>,
+    /// Why it is a backend that holds less than the one that `backend: auto` means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lesser: Option<String>,
 }
 
 /// The program of the running attempt.

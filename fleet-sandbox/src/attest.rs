@@ -15,7 +15,7 @@ mod checks;
 pub(crate) mod launcher;
 pub mod request;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -54,34 +54,58 @@ pub fn run(request: &AttestRequest) -> AttestRecord {
 /// Must be called before anything else is opened or started.
 pub fn inside(arguments: &[OsString]) -> i32 {
     let [request, pipe, program, arguments @ ..] = arguments else { return REFUSED };
-    // Whoever started this finds no report in the pipe, and says so.
-    let Some((mut pipe, request)) = open(request, pipe) else { return REFUSED };
-    let record = run(&request);
-    let refused = request.strict && !record.holds();
-    if report(&mut pipe, &AttestReport::Record { record, refused }).is_err() || refused {
+    if close_inherited_on_exec().is_err() {
         return REFUSED;
     }
-    let error = Command::new(program).args(arguments).exec();
-    let _ = report(&mut pipe, &AttestReport::NotExecuted { reason: error.to_string() });
-    NOT_EXECUTED
+    // Whoever started this finds no report in the pipe, and says so.
+    let Some(mut asked) = Asked::open(request, pipe) else { return REFUSED };
+    asked.answer_and_become(program, arguments)
 }
 
-fn open(request: &OsString, pipe: &OsString) -> Option<(File, AttestRequest)> {
-    let number = |text: &OsString| text.to_str()?.parse::<i32>().ok().filter(|number| *number > 2);
-    let (request, pipe) = (number(request)?, number(pipe)?);
-    if request == pipe {
-        return None;
+/// What the first program was asked, and where it answers.
+pub(crate) struct Asked {
+    request: AttestRequest,
+    pipe: File,
+}
+
+impl Asked {
+    /// From the numbers of two descriptors, which are marked already. `None` if they are no such.
+    pub(crate) fn open(request: &OsString, pipe: &OsString) -> Option<Self> {
+        let number =
+            |text: &OsString| text.to_str()?.parse::<i32>().ok().filter(|number| *number > 2);
+        let (request, pipe) = (number(request)?, number(pipe)?);
+        if request == pipe {
+            return None;
+        }
+        let (request, pipe) = (sys::take(request)?, sys::take(pipe)?);
+        let mut text = Vec::new();
+        File::from(request).take(LIMIT).read_to_end(&mut text).ok()?;
+        let request: AttestRequest = serde_json::from_slice(&text).ok()?;
+        let known = request.version == AttestRequest::VERSION;
+        known.then(|| Self { request, pipe: File::from(pipe) })
     }
-    close_inherited_on_exec().ok()?;
-    let (request, pipe) = (sys::take(request)?, sys::take(pipe)?);
-    let mut text = Vec::new();
-    File::from(request).take(LIMIT).read_to_end(&mut text).ok()?;
-    let request: AttestRequest = serde_json::from_slice(&text).ok()?;
-    (request.version == AttestRequest::VERSION).then(|| (File::from(pipe), request))
-}
 
-fn report(pipe: &mut File, report: &AttestReport) -> std::io::Result<()> {
-    let mut line = serde_json::to_vec(report)?;
-    line.push(b'\n');
-    pipe.write_all(&line)
+    /// Answers and becomes the command; the status to exit with if that is not to be.
+    pub(crate) fn answer_and_become(&mut self, program: &OsStr, arguments: &[OsString]) -> i32 {
+        let record = run(&self.request);
+        let refused = self.request.strict && !record.holds();
+        if self.report(&AttestReport::Record { record, refused }).is_err() || refused {
+            return REFUSED;
+        }
+        let error = Command::new(program).args(arguments).exec();
+        let _ = self.report(&AttestReport::NotExecuted { reason: error.to_string() });
+        NOT_EXECUTED
+    }
+
+    /// Says why there is nothing to answer.
+    pub(crate) fn not_confined(&mut self, reason: String) -> i32 {
+        let _ = self.report(&AttestReport::NotConfined { reason });
+        REFUSED
+    }
+
+    fn report(&mut self, report: &AttestReport) -> std::io::Result<()> {
+        let mut line = serde_json::to_vec(report)?;
+        line.push(b'\n');
+        self.pipe.write_all(&line)
+    }
 }

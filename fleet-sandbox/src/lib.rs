@@ -2,7 +2,7 @@
 //!
 //! * [`OpenatProbe`] answers the core's questions about the file system, for the resolution of a
 //!   policy and again right before a launch.
-//! * [`BubblewrapIsolation`] and [`NoIsolation`] are the isolation backends: a trial with the very
+//! * [`BubblewrapIsolation`], [`LandlockIsolation`] and [`NoIsolation`] are the isolation backends: a trial with the very
 //!   flags of a role, and a pure plan.
 //! * [`attest`] has a sandbox asked about itself before its command starts.
 //! * [`HostLimits`] finds out which caps this machine can hold; [`limits`] sets them.
@@ -14,6 +14,7 @@
 
 pub mod attest;
 pub mod bubblewrap;
+pub mod landlock;
 pub mod launch;
 pub mod limits;
 mod none;
@@ -26,6 +27,7 @@ pub mod seccomp;
 mod sys;
 
 pub use bubblewrap::{BubblewrapIsolation, HostView};
+pub use landlock::LandlockIsolation;
 pub use launch::{close_inherited_on_exec, listen_inside, run_pane};
 pub use limits::HostLimits;
 pub use none::NoIsolation;

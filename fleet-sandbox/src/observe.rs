@@ -6,6 +6,7 @@
 //! Tests: unit tests in `rows`, `shim/` (each flag dropped flips its row), `integration/`.
 
 mod caps;
+mod confined;
 mod expect;
 mod facts;
 mod inside;

@@ -3,8 +3,10 @@
 //! Two programs, because a program has one answer for what it catches: `deny*` answers `EPERM`,
 //! `clone3` and `openat2` answer `ENOSYS`, so that programs fall back to `clone` and `openat`, whose
 //! flags and mode can be looked at. They catch different calls, so their order does not matter. A foreign
-//! architecture kills the process.
+//! architecture kills the process. `confined` is a third one, for sandboxes without namespaces.
 //! Must not know how a filter is installed. Tests: `golden/seccomp.rs`, `escape/system_calls.rs`.
+
+mod confined;
 
 use std::collections::BTreeMap;
 
@@ -38,6 +40,9 @@ pub enum FilterError {
     /// The filter did not compile.
     #[error("failed to compile the seccomp filter")]
     Compile(#[from] seccompiler::BackendError),
+    /// The kernel did not take it.
+    #[error("the kernel did not take the seccomp filter")]
+    Install(#[from] seccompiler::Error),
 }
 
 const EPERM: u32 = 1;
@@ -156,15 +161,31 @@ const DEVICE_TYPES: &[u64] = &[0o020_000, 0o060_000];
 
 /// The bytes of a filter, in the form that the kernel and `bwrap --add-seccomp-fd` read.
 pub fn filter(name: &str) -> Result<Vec<u8>, FilterError> {
+    Ok(bytes(&program(name)?))
+}
+
+fn program(name: &str) -> Result<BpfProgram, FilterError> {
     let arch = target()?;
-    let program = match name {
-        DENY => deny(arch, false)?,
-        DENY_NESTED => deny(arch, true)?,
-        NO_CLONE3 => absent(arch, &[CLONE3, OPENAT2])?,
-        NO_OPENAT2 => absent(arch, &[OPENAT2])?,
-        _ => return Err(FilterError::Unknown { name: name.to_owned() }),
-    };
-    Ok(bytes(&program))
+    match name {
+        DENY => deny(arch, false),
+        DENY_NESTED => deny(arch, true),
+        NO_CLONE3 => absent(arch, &[CLONE3, OPENAT2]),
+        NO_OPENAT2 => absent(arch, &[OPENAT2]),
+        confined::CONFINED => confined::program(arch, true),
+        confined::CONFINED_OFFLINE => confined::program(arch, false),
+        _ => Err(FilterError::Unknown { name: name.to_owned() }),
+    }
+}
+
+/// Puts a filter on this thread, for good, and on whatever it starts. Sets `no_new_privs`.
+pub(crate) fn install(name: &str) -> Result<(), FilterError> {
+    Ok(seccompiler::apply_filter(&program(name)?)?)
+}
+
+/// The filters of a sandbox without namespaces, in the order in which they are installed.
+pub(crate) fn confined_profiles(network: bool) -> [&'static str; 3] {
+    let third = if network { confined::CONFINED } else { confined::CONFINED_OFFLINE };
+    [NO_CLONE3, DENY, third]
 }
 
 /// The filters of a sandbox, in the order in which they are installed.
@@ -282,6 +303,8 @@ mod tests {
                 assert!(deny(arch, nested).expect("deny").len() < 4096);
             }
             assert!(!absent(arch, &[CLONE3, OPENAT2]).expect("absent").is_empty());
+            let confined = |network| confined::program(arch, network).expect("confined").len();
+            assert!(confined(false) > confined(true));
         }
         assert!(filter("else").is_err());
     }

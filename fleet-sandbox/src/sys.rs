@@ -103,6 +103,8 @@ const NO_FLAG: c_long = 1;
 const RAW: c_long = 3 | 0o2_000_000;
 const SEQUENTIAL: c_long = 5 | 0o2_000_000;
 const STREAM: c_long = 1 | 0o2_000_000;
+/// `SOCK_DGRAM | SOCK_CLOEXEC`.
+const DATAGRAM: c_long = 2 | 0o2_000_000;
 
 fn attempt(call: DeniedCall) -> Attempt {
     match call {
@@ -122,6 +124,12 @@ fn attempt(call: DeniedCall) -> Attempt {
         DeniedCall::PacketSocket => (41, 198, [17, RAW, 0, 0, 0]),
         DeniedCall::AlgSocket => (41, 198, [38, SEQUENTIAL, 0, 0, 0]),
         DeniedCall::VsockSocket => (41, 198, [40, STREAM, 0, 0, 0]),
+        DeniedCall::UnixSocket => (41, 198, [1, STREAM, 0, 0, 0]),
+        DeniedCall::InetSocket => (41, 198, [2, DATAGRAM, 0, 0, 0]),
+        // No place for the pair.
+        DeniedCall::DatagramPair => (53, 199, [1, DATAGRAM, 0, 0, 0]),
+        // Memory of no size.
+        DeniedCall::SharedMemory => (29, 194, [0, 0, 0, 0, 0]),
     }
 }
 
@@ -141,10 +149,29 @@ pub(crate) fn try_harmless(call: DeniedCall) -> io::Result<()> {
         let error = std::io::Error::last_os_error();
         return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO));
     }
-    let socket = [DeniedCall::PacketSocket, DeniedCall::AlgSocket, DeniedCall::VsockSocket];
+    let socket = [
+        DeniedCall::PacketSocket,
+        DeniedCall::AlgSocket,
+        DeniedCall::VsockSocket,
+        DeniedCall::UnixSocket,
+        DeniedCall::InetSocket,
+    ];
     if socket.contains(&call) {
         // Closed by being dropped.
         drop(i32::try_from(result).ok().and_then(take));
     }
     Ok(())
+}
+
+/// `landlock_create_ruleset`, the same on every architecture.
+const LANDLOCK_CREATE_RULESET: c_long = 444;
+/// `LANDLOCK_CREATE_RULESET_VERSION`: asks for the version and makes nothing.
+const VERSION: c_long = 1;
+
+/// Version of the kernel's Landlock interface; `None` where there is none, or it is switched off.
+pub(crate) fn landlock_abi() -> Option<u32> {
+    // SAFETY: with this flag the kernel takes a null pointer and no size, reads no memory, and answers
+    // with a number, which is no descriptor.
+    let version = unsafe { syscall(LANDLOCK_CREATE_RULESET, 0 as c_long, 0 as c_long, VERSION) };
+    u32::try_from(version).ok().filter(|version| *version > 0)
 }

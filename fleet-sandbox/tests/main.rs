@@ -13,6 +13,7 @@ mod broken {
     mod launch_file;
 }
 mod contract {
+    mod isolation;
     mod limits;
     mod path_probe;
 }
@@ -35,10 +36,12 @@ mod field {
 }
 mod golden {
     pub(crate) mod argv;
+    mod landlock;
 }
 mod integration {
     mod attest;
     mod git;
+    mod landlock;
     mod launcher;
     mod limits;
     mod listing;

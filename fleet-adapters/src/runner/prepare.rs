@@ -11,7 +11,7 @@ use fleet_core::harness::screen::TerminalDriver;
 use fleet_core::harness::{ExitPolicy, Harness, SessionIds, StartMode};
 use fleet_core::id::{LaunchId, RoleName, SessionId};
 use fleet_core::isolation::forbidden::{ForbiddenList, Tier};
-use fleet_core::isolation::select::{Fallback, candidates, fallback, strict};
+use fleet_core::isolation::select::{Fallback, candidates, fallback, is_lesser, strict};
 use fleet_core::isolation::{BackendName, IsolationPolicy};
 use fleet_core::launch::{Environment, LaunchFile, LaunchPlan};
 use fleet_core::layout::RoleTrees;
@@ -110,7 +110,16 @@ struct HomeRecord {
 struct Outer<'a> {
     backend: &'a dyn IsolationBackend,
     evidence: ProbeEvidence,
+    /// Why there is none.
     degraded: Option<String>,
+    /// Why it is one that holds less than what was meant.
+    lesser: Option<String>,
+}
+
+impl<'a> Outer<'a> {
+    fn usable(backend: &'a dyn IsolationBackend, evidence: ProbeEvidence) -> Self {
+        Self { backend, evidence, degraded: None, lesser: None }
+    }
 }
 
 /// How a launch begins.
@@ -346,7 +355,7 @@ impl Attempt<'_> {
     /// Chooses the backend: each candidate is tried with the very flags of this role.
     async fn choose_outer(&self, policy: Option<&IsolationPolicy>) -> Result<Outer<'_>, Refused> {
         let Some((policy, block)) = policy.zip(self.role.isolation.as_ref()) else {
-            return Ok(Outer { backend: self.none()?, evidence: no_evidence(), degraded: None });
+            return Ok(Outer::usable(self.none()?, no_evidence()));
         };
         if let Some(mount) = policy.missing_sources().next() {
             return Err(Refused::new(format!(
@@ -355,6 +364,10 @@ impl Attempt<'_> {
                 mount.origin.key()
             )));
         }
+        let (permissions, uid) = (self.role.permissions, self.runtime.world.uid);
+        let fleet = &self.loaded.fleet;
+        let required = fleet.policy.require.forbids_unisolated(&fleet.provenance);
+        let strict = strict(block, permissions, uid, required.as_deref());
         let mut failures: Vec<(BackendName, ProbeFailure)> = Vec::new();
         for name in candidates(block) {
             let Some(backend) =
@@ -362,14 +375,29 @@ impl Attempt<'_> {
             else {
                 continue;
             };
+            let lesser = is_lesser(block, name);
+            if lesser && strict.is_some() {
+                continue;
+            }
             match backend.probe(policy).await {
-                Ok(evidence) => return Ok(Outer { backend: &**backend, evidence, degraded: None }),
+                Ok(evidence) => {
+                    let short = backend.shortfalls(policy);
+                    if let Some(rule) = strict.as_ref().filter(|_| !short.is_empty()) {
+                        let what = format!("{} ({rule})", short.join("; "));
+                        failures.push((name, ProbeFailure::CannotEnforce { backend: name, what }));
+                        continue;
+                    }
+                    let mut outer = Outer::usable(&**backend, evidence);
+                    if lesser {
+                        let reason = lesser_reason(&failures);
+                        self.log.warn(&format!("isolation by {name}, which is less: {reason}"));
+                        outer.lesser = Some(reason);
+                    }
+                    return Ok(outer);
+                }
                 Err(failure) => failures.push((name, failure)),
             }
         }
-        let (permissions, uid) = (self.role.permissions, self.runtime.world.uid);
-        let fleet = &self.loaded.fleet;
-        let required = fleet.policy.require.forbids_unisolated(&fleet.provenance);
         match fallback(block, permissions, uid, required.as_deref(), &failures) {
             Fallback::Refuse { message } => Err(Refused::new(message)),
             Fallback::Unisolated { message } => {
@@ -378,6 +406,7 @@ impl Attempt<'_> {
                     backend: self.none()?,
                     evidence: no_evidence(),
                     degraded: Some(message),
+                    lesser: None,
                 })
             }
         }
@@ -415,7 +444,7 @@ impl Attempt<'_> {
 
         self.write_degraded_marker(outer.degraded.as_deref(), &now.to_string())?;
         self.write_state_files()?;
-        self.write_briefing(&assessment, policy, outer.degraded.as_deref())?;
+        self.write_briefing(&assessment, policy, outer)?;
         store.write(&self.trees.promised(), &json(&plan.promise), 0o600)?;
         home::furnish(&**store, self.trees, self.harness, &assessment, self.log)?;
         self.record_session(&home, finder.as_ref(), &decision, session.as_ref())?;
@@ -431,7 +460,8 @@ impl Attempt<'_> {
             .uuid()
             .parse()
             .map_err(|error| Refused::new(format!("{error}")))?;
-        let env = self.environment(&assessment, isolated);
+        let env =
+            self.environment(&assessment, policy.map(|policy| outer.backend.variables(policy)));
         let backend = plan.backend;
         let limits = caps.request(&self.runtime.world, &self.role.name, self.trees, &launch_id);
         let file = LaunchFile {
@@ -475,7 +505,11 @@ impl Attempt<'_> {
             finder,
             unattended: self.role.permissions.unattended,
             hooked: assessment.hooked,
-            isolation: IsolationStatus { backend, degraded: outer.degraded.clone() },
+            isolation: IsolationStatus {
+                backend,
+                degraded: outer.degraded.clone(),
+                lesser: outer.lesser.clone(),
+            },
             cwd: assessment.dirs.cwd,
             harness: harness_status(self.harness, self.version.as_deref()),
             fingerprint: plan::fingerprint(self.role),
@@ -527,9 +561,14 @@ impl Attempt<'_> {
         result.map_err(|error| Refused::new(error.to_string()))
     }
 
-    fn environment(&self, assessment: &Assessment, isolated: bool) -> Environment {
+    /// `sandbox` are the variables of the backend, if there is one.
+    fn environment(
+        &self,
+        assessment: &Assessment,
+        sandbox: Option<Vec<(&'static str, String)>>,
+    ) -> Environment {
         let world = &self.runtime.world;
-        child_environment(&EnvironmentInputs {
+        let mut env = child_environment(&EnvironmentInputs {
             own: &world.env,
             home: world.homes.os.as_str(),
             path: &world.path(),
@@ -539,8 +578,15 @@ impl Attempt<'_> {
                 .home_variable
                 .map(|it| (it, assessment.dirs.harness_home.as_str())),
             role: self.role,
-            isolated,
-        })
+            isolated: sandbox.is_some(),
+        });
+        let given = |name: &str| {
+            self.role.env.contains_key(name) || self.role.env_pass.iter().any(|it| it == name)
+        };
+        for (name, value) in sandbox.into_iter().flatten().filter(|(name, _)| !given(name)) {
+            env.0.insert(name.to_owned(), value);
+        }
+        env
     }
 
     fn write_degraded_marker(&self, degraded: Option<&str>, now: &str) -> Result<(), Refused> {
@@ -576,7 +622,7 @@ impl Attempt<'_> {
         &self,
         assessment: &Assessment,
         policy: Option<&IsolationPolicy>,
-        degraded: Option<&str>,
+        outer: &Outer<'_>,
     ) -> Result<(), Refused> {
         let store = &self.runtime.ports.store;
         let curated = match &self.role.briefing_file {
@@ -596,7 +642,8 @@ impl Attempt<'_> {
             user: &self.runtime.world.user,
             curated: curated.as_deref(),
             policy,
-            degraded,
+            backend: outer.backend.name(),
+            degraded: outer.degraded.as_deref(),
         });
         Ok(store.write(&self.trees.briefing(), text.as_bytes(), 0o600)?)
     }
@@ -625,6 +672,12 @@ impl Attempt<'_> {
         };
         Ok(store.write(&path, &json(&record), 0o600)?)
     }
+}
+
+fn lesser_reason(failures: &[(BackendName, ProbeFailure)]) -> String {
+    let each: Vec<String> =
+        failures.iter().map(|(name, failure)| format!("{name} is not usable: {failure}")).collect();
+    each.join("; ")
 }
 
 fn lexical(path: &Utf8Path) -> Result<LexicalPath, Refused> {

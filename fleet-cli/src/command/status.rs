@@ -145,12 +145,16 @@ fn facts(table: &mut Table, status: &Status, now: Timestamp) {
         row("cwd", cwd.to_string());
     }
     if let Some(isolation) = &status.isolation {
-        match &isolation.degraded {
-            Some(reason) => {
-                let text = format!("UN-ISOLATED: {reason}");
-                table.toned([("isolation", Tone::Plain), (text.as_str(), Tone::Bad)]);
+        let mut toned = |text: &str, tone| {
+            table.toned([("isolation", Tone::Plain), (text, tone)]);
+        };
+        match (&isolation.degraded, &isolation.lesser) {
+            (Some(reason), _) => toned(&format!("UN-ISOLATED: {reason}"), Tone::Bad),
+            (None, Some(reason)) => {
+                let text = format!("{}, which is less than asked: {reason}", isolation.backend);
+                toned(&text, Tone::Attention);
             }
-            None => table.row(["isolation", isolation.backend.as_str()]),
+            (None, None) => toned(isolation.backend.as_str(), Tone::Plain),
         }
     }
 }

@@ -100,6 +100,19 @@ fn conflicts(cursor: &Cursor<'_, '_>, block: &IsolationBlock, cx: &mut Cx<'_>) {
     {
         image.report(cx, Code::Conflict, "is for `backend: podman` only", |it| it);
     }
+    if block.backend == Backend::Landlock && block.network().lists_hosts() {
+        let message = format!(
+            "`network: {}` cannot be enforced by `backend: landlock`: it tells ports apart, not hosts",
+            block.network()
+        );
+        let field = cursor.opt("network").or_else(|| cursor.opt("backend"));
+        if let Some(field) = field {
+            field.report(cx, Code::Conflict, message, |it| {
+                it.allowed([NetworkMode::Deny, NetworkMode::Allow].map(NetworkMode::as_str))
+                    .hint("write `network: deny` or `network: allow`, or `backend: bubblewrap`")
+            });
+        }
+    }
     let idle: Vec<String> = cursor
         .written()
         // Caps are set from outside of any sandbox (01 §2.10).
@@ -122,11 +135,11 @@ fn unavailable(cursor: &Cursor<'_, '_>, block: &IsolationBlock, cx: &Cx<'_>) -> 
         list.push(not_built(&format!("isolation.{key}"), what, instead, place));
     };
     match block.backend {
-        Backend::Podman | Backend::Landlock => {
+        Backend::Podman => {
             let what = format!("the backend `{}`", block.backend);
             add("backend", &what, "write `backend: bubblewrap` or leave `backend` out");
         }
-        Backend::Auto | Backend::Bubblewrap | Backend::None => {}
+        Backend::Auto | Backend::Bubblewrap | Backend::Landlock | Backend::None => {}
     }
     if block.image.is_some() {
         add("image", "a container image", "leave `image` out and write `backend: bubblewrap`");

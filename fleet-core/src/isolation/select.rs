@@ -21,14 +21,21 @@ pub enum Fallback {
 
 /// Backends to try, in order. `none` is a choice, not a failure.
 ///
-/// In this build `auto` means bubblewrap; a block that names podman or landlock is refused at load,
-/// and has no candidate here.
+/// In this build a block that names podman is refused at load, and has no candidate here.
 pub fn candidates(block: &IsolationBlock) -> Vec<BackendName> {
     match block.backend {
-        Backend::Auto | Backend::Bubblewrap => vec![BackendName::Bubblewrap],
+        Backend::Auto => vec![BackendName::Bubblewrap, BackendName::Landlock],
+        Backend::Bubblewrap => vec![BackendName::Bubblewrap],
+        Backend::Landlock => vec![BackendName::Landlock],
         Backend::None => vec![BackendName::None],
-        Backend::Podman | Backend::Landlock => Vec::new(),
+        Backend::Podman => Vec::new(),
     }
+}
+
+/// Whether a candidate is less than what `auto` stands for: it is taken, and said to be less, only
+/// where the role may start with less ([`strict`] says nothing).
+pub fn is_lesser(block: &IsolationBlock, name: BackendName) -> bool {
+    block.backend == Backend::Auto && name == BackendName::Landlock
 }
 
 /// Decides after every candidate has failed. `required` is the rule of the fleet that forbids a start
@@ -87,8 +94,10 @@ fn refusal(
     required: Option<&str>,
     failures: &[(BackendName, ProbeFailure)],
 ) -> Option<String> {
-    let cannot =
-        failures.iter().any(|(_, failure)| matches!(failure, ProbeFailure::CannotEnforce { .. }));
+    // What only the lesser one cannot do was not what was asked for.
+    let cannot = failures.iter().any(|(name, failure)| {
+        matches!(failure, ProbeFailure::CannotEnforce { .. }) && !is_lesser(block, *name)
+    });
     if cannot {
         return Some("what was asked for is never replaced by less".to_owned());
     }

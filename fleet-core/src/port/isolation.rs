@@ -96,4 +96,16 @@ pub trait IsolationBackend: Send + Sync + Debug {
 
     /// What the plan promises to enforce, row by row, before any launch.
     fn promise(&self, policy: &IsolationPolicy) -> Vec<EnforcementRow>;
+
+    /// What of this policy it cannot hold beyond what it is by nature, each as `what, and why`. A role
+    /// that must not start with less than it asks for does not start with any.
+    fn shortfalls(&self, _policy: &IsolationPolicy) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Variables that its sandbox needs in the environment of the command. What the role sets itself
+    /// stays.
+    fn variables(&self, _policy: &IsolationPolicy) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
 }

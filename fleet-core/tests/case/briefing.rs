@@ -20,6 +20,7 @@ fn briefing(role: &Role, harness: &dyn Harness, curated: Option<&str>) -> String
         user: "op",
         curated,
         policy: None,
+        backend: fleet_core::isolation::BackendName::Bubblewrap,
         degraded: None,
     })
 }

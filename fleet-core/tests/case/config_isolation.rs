@@ -120,11 +120,27 @@ fn b8_no_sandbox_on_purpose_is_not_refused() {
 }
 
 #[test]
-fn b9_what_this_build_lacks_says_what_to_write() {
-    for (text, path, instead) in [
-        ("{backend: podman, network: deny}", "isolation.backend", "`backend: bubblewrap`"),
-        ("{backend: landlock, network: deny}", "isolation.backend", "`backend: bubblewrap`"),
+fn landlock_takes_the_networks_that_it_can_enforce_and_names_them_for_the_others() {
+    for network in ["deny", "allow"] {
+        let role = block(&format!("{{backend: landlock, network: {network}}}")).role("A");
+        assert!(refusals(&role).is_empty(), "{network}: {:?}", role.unavailable);
+    }
+    for (rest, key) in [
+        (", network: broker", "isolation.network"),
+        (", network: allowlist, allow_hosts: [a.example]", "isolation.network"),
+        // The default is `broker`.
+        ("", "isolation.backend"),
     ] {
+        let error = block(&format!("{{backend: landlock{rest}}}")).only();
+        names(&error, &[key, "tells ports apart, not hosts", "deny, allow", "bubblewrap"]);
+    }
+}
+
+#[test]
+fn b9_what_this_build_lacks_says_what_to_write() {
+    for (text, path, instead) in
+        [("{backend: podman, network: deny}", "isolation.backend", "`backend: bubblewrap`")]
+    {
         let role = block(text).role("A");
         let refusals = refusals(&role);
         assert_eq!(refusals.len(), 1, "{text}: {refusals:?}");

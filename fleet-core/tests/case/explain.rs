@@ -331,3 +331,37 @@ fn keys_are_denied_to_the_tools_of_an_un_isolated_role(
     assert_eq!(on("/home/u/.ssh/id_ed25519"), verdict);
     assert_eq!(on("/srv/other"), NativeVerdict::Silent, "the probe proves nothing");
 }
+
+/// The same role under Landlock, which takes no secret at another path.
+fn confined() -> Judged {
+    let text = FLEET.replace("      network: deny", "      backend: landlock\n      network: deny");
+    let (text, _) = text.split_once("      secrets:").expect("there");
+    judged_in(scene(), text, &[])
+}
+
+#[rstest]
+#[case::cwd("/home/u/work/src", Verdict::ReadWrite, "read and write it")]
+#[case::overlay("/home/u/work/.git/hooks/x", Verdict::ReadWrite, "nothing is read-only in")]
+#[case::inner("/home/u/work/vendor/x", Verdict::ReadWrite, "nothing is read-only in")]
+#[case::read("/data/x", Verdict::ReadOnly, "cannot write it")]
+#[case::socket("/data/sock", Verdict::ReadOnly, "cannot write it")]
+#[case::key("/home/u/.ssh/id", Verdict::Hidden, "neither read nor write")]
+#[case::memory("/tmp", Verdict::Hidden, "neither read nor write")]
+#[case::passwd("/etc/passwd", Verdict::ReadOnly, "the host's own")]
+#[case::identity("/etc/machine-id", Verdict::Hidden, "cannot read it")]
+#[case::shadow("/etc/shadow", Verdict::Hidden, "neither read nor write")]
+#[case::processes("/proc/1/status", Verdict::ReadOnly, "all processes")]
+#[case::device("/dev/kmsg", Verdict::Hidden, "`null`")]
+#[case::program("/usr/bin/sh", Verdict::ReadOnly, "cannot write it")]
+fn under_landlock_what_is_said_of_a_path_is_what_holds(
+    #[case] asked: &str,
+    #[case] verdict: Verdict,
+    #[case] says: &str,
+) {
+    let answer = confined().at(asked);
+    assert_eq!(answer.verdict, verdict, "{answer:?}");
+    assert!(answer.says.contains(says), "{answer:?}");
+    let seen = answer.facts.iter().any(|fact| fact.contains("can be seen"));
+    assert_eq!(seen, verdict == Verdict::Hidden, "{answer:?}");
+    assert!(!answer.facts.iter().any(|fact| fact.contains("connect to it")), "{answer:?}");
+}

@@ -1,6 +1,6 @@
 //! Selection and degraded starts (01 §2.10), D7–D9 and A12.
 
-use fleet_core::isolation::select::{Fallback, candidates, fallback};
+use fleet_core::isolation::select::{Fallback, candidates, fallback, is_lesser};
 use fleet_core::isolation::{
     Backend, BackendName, FsPath, IsolationBlock, NetworkMode, OnUnavailable, SecretEntry,
 };
@@ -33,14 +33,18 @@ fn starts(block: &IsolationBlock, permissions: Permissions, uid: u32) -> bool {
 #[test]
 fn candidates_follow_the_backend_as_written() {
     for (backend, expected) in [
-        (Backend::Auto, vec![BackendName::Bubblewrap]),
+        (Backend::Auto, vec![BackendName::Bubblewrap, BackendName::Landlock]),
         (Backend::Bubblewrap, vec![BackendName::Bubblewrap]),
         (Backend::None, vec![BackendName::None]),
-        (Backend::Landlock, vec![]),
+        (Backend::Landlock, vec![BackendName::Landlock]),
         (Backend::Podman, vec![]),
     ] {
         let block = IsolationBlock { backend, ..Default::default() };
         assert_eq!(candidates(&block), expected, "{backend}");
+        for name in [BackendName::Bubblewrap, BackendName::Landlock, BackendName::None] {
+            let lesser = backend == Backend::Auto && name == BackendName::Landlock;
+            assert_eq!(is_lesser(&block, name), lesser, "{backend} {name}");
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fleet_core::briefing::{BriefingInputs, render};
 use fleet_core::harness::Harnesses;
-use fleet_core::isolation::{IsolationPolicy, MountMode, NetworkMode};
+use fleet_core::isolation::{BackendName, IsolationPolicy, MountMode, NetworkMode};
 use fleet_core::layout::FleetLayout;
 use fleet_core::test_support::scene::Scene;
 use rstest::rstest;
@@ -31,6 +31,7 @@ const HOSTILE: &str = r#"harness: command, harness_options: {argv: [x]}, coordin
 #[rstest]
 #[case::isolated("isolated", MODEL, Some((NetworkMode::Deny, MountMode::ReadWrite)), None, None)]
 #[case::isolated_reading("isolated_reading", CODEX, Some((NetworkMode::Allow, MountMode::ReadOnly)), None, None)]
+#[case::landlock("landlock", MODEL, Some((NetworkMode::Deny, MountMode::ReadWrite)), None, None)]
 #[case::degraded("degraded", MODEL, None, Some("bubblewrap: `bwrap` was not found"), None)]
 #[case::unisolated("unisolated", MODEL, None, None, None)]
 #[case::codex("codex", CODEX, None, None, None)]
@@ -63,6 +64,10 @@ fn the_briefing_of(
         user: "u",
         curated,
         policy: policy.as_ref(),
+        backend: match name {
+            "landlock" => BackendName::Landlock,
+            _ => BackendName::Bubblewrap,
+        },
         degraded,
     });
     insta::with_settings!({ omit_expression => true }, {

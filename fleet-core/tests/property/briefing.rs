@@ -3,7 +3,7 @@
 use fleet_core::briefing::{BriefingInputs, render};
 use fleet_core::harness::Harness as _;
 use fleet_core::harness::command::CommandHarness;
-use fleet_core::isolation::IsolationPolicy;
+use fleet_core::isolation::{BackendName, IsolationPolicy};
 use fleet_core::layout::FleetLayout;
 use fleet_core::test_support::scene::Scene;
 use proptest::prelude::*;
@@ -153,6 +153,8 @@ pub(crate) fn real(words: &Words) -> String {
         user: &words.user,
         curated: words.curated.as_deref(),
         policy: policy.as_ref(),
+        // Its view has more words than that of the others, and the same of the user's.
+        backend: BackendName::Landlock,
         degraded: words.degraded.as_deref(),
     })
 }

@@ -59,7 +59,7 @@ pub(crate) fn monitor() -> BoxedStrategy<Value> {
 
 pub(crate) fn isolation() -> BoxedStrategy<Value> {
     block(vec![
-        field("backend", one_of(&["auto", "bubblewrap", "none", "landlock"])),
+        field("backend", one_of(&["auto", "bubblewrap", "none"])),
         field("on_unavailable", one_of(&["warn", "strict"])),
         field("network", one_of(&["broker", "deny", "allow"])),
         field("fs", block(vec![field("read", paths()), field("write", paths())])),

@@ -41,6 +41,13 @@ impl Facts {
         Ok(status.get(name).ok_or_else(|| format!("the kernel does not tell {name}"))?)
     }
 
+    fn empty(&self, sets: &[&str]) -> Answer {
+        sets.iter().try_for_each(|set| match self.status(set)? {
+            bits if bits.bytes().all(|digit| digit == b'0') => Ok(()),
+            bits => Err(format!("{set} is {bits}")),
+        })
+    }
+
     fn status_is(&self, name: &str, wanted: &str) -> Answer {
         match self.status(name)? {
             found if found == wanted => Ok(()),
@@ -53,17 +60,14 @@ pub(super) fn check(probe: &Probe, facts: &Facts) -> Answer {
     match probe {
         Probe::Hidden { path } => hidden(path),
         Probe::ReadOnly { path } => read_only(path),
+        Probe::Unwritable { path } => unwritable(path),
         Probe::Writable { path } => writable(path),
         Probe::Empty { path } => empty(path),
         Probe::Capped { path, bytes } => capped(path, *bytes),
         Probe::Environment { names } => environment(names),
         Probe::Descriptors => descriptors(),
-        Probe::NoCapabilities => ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]
-            .into_iter()
-            .try_for_each(|set| match facts.status(set)? {
-                bits if bits.bytes().all(|digit| digit == b'0') => Ok(()),
-                bits => Err(format!("{set} is {bits}")),
-            }),
+        Probe::NoCapabilities => facts.empty(&["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]),
+        Probe::NoHeldCapabilities => facts.empty(&["CapInh", "CapPrm", "CapEff", "CapAmb"]),
         Probe::NoNewPrivileges => facts.status_is("NoNewPrivs", "1"),
         Probe::Filtered => facts.status_is("Seccomp", "2"),
         Probe::Refused { call } => refused(*call),
@@ -93,6 +97,7 @@ pub(super) fn check(probe: &Probe, facts: &Facts) -> Answer {
         }
         Probe::OwnNamespace { name, host } => own_namespace(name, *host),
         Probe::Processes { most } => processes(*most),
+        Probe::LauncherOutOfReach => launcher(),
         Probe::Hostname { name } => {
             let system = rustix::system::uname();
             match system.nodename().to_string_lossy() {
@@ -146,6 +151,39 @@ fn read_only(path: &str) -> Answer {
             Ok(()) => Err("it may be written".to_owned()),
             Err(_) => Ok(()),
         },
+    }
+}
+
+/// The file's own permissions may refuse as well, which is as good. Without mounts of its own the
+/// sandbox is judged by the attempt alone: the kernel's own judgement knows nothing of Landlock.
+fn unwritable(path: &str) -> Answer {
+    const WRITE: OFlags =
+        OFlags::WRONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+    let tried = match fs::open(path, WRITE, Mode::empty()) {
+        Err(Errno::ISDIR) => fs::open(path, WRITE | OFlags::TMPFILE, Mode::RUSR),
+        other => other,
+    };
+    match tried {
+        Ok(_) => Err("it can be opened for writing".to_owned()),
+        Err(Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::TXTBSY | Errno::NOENT) => Ok(()),
+        Err(errno) => Err(format!("opening it fails with: {errno}")),
+    }
+}
+
+/// The one process of the same user that is known to be there. That it can be read without a sandbox is
+/// what its being undumpable could hide, so both ways are tried.
+fn launcher() -> Answer {
+    let parent = rustix::process::getppid().ok_or("it is out of sight")?;
+    let number = parent.as_raw_nonzero();
+    match rustix::process::test_kill_process(parent) {
+        Err(Errno::PERM) => {}
+        Err(errno) => return Err(format!("a signal fails with: {errno}")),
+        Ok(()) => return Err("it can be signalled".to_owned()),
+    }
+    match fs::open(format!("/proc/{number}/environ"), LOOK, Mode::empty()) {
+        Err(Errno::ACCESS | Errno::PERM) => Ok(()),
+        Err(errno) => Err(format!("opening its environment fails with: {errno}")),
+        Ok(_) => Err("its environment can be opened".to_owned()),
     }
 }
 

@@ -61,6 +61,8 @@ pub(crate) enum Answer {
     Refused(AttestRecord),
     /// It could not be executed.
     NotExecuted(AttestRecord, String),
+    /// The program inside could not make the sandbox.
+    NotConfined(String),
     /// The pipe ended without an answer: nothing ran.
     None,
 }
@@ -72,7 +74,7 @@ impl Answer {
             Self::Started(record) | Self::Refused(record) | Self::NotExecuted(record, _) => {
                 Some(record)
             }
-            Self::None => None,
+            Self::NotConfined(_) | Self::None => None,
         }
     }
 
@@ -89,7 +91,8 @@ impl Answer {
                 (Ok(AttestReport::NotExecuted { reason }), Self::Started(record)) => {
                     Self::NotExecuted(record, reason)
                 }
-                // Whatever else it is, it is none of the three orders in which reports are written.
+                (Ok(AttestReport::NotConfined { reason }), Self::None) => Self::NotConfined(reason),
+                // Whatever else it is, it is none of the orders in which reports are written.
                 _ => return Self::None,
             };
         }
@@ -142,10 +145,14 @@ mod tests {
         let line = |report: &AttestReport| serde_json::to_string(report).expect("JSON") + "\n";
         let answered = |refused| line(&AttestReport::Record { record: record.clone(), refused });
         let failed = line(&AttestReport::NotExecuted { reason: "r".to_owned() });
+        let unmade = line(&AttestReport::NotConfined { reason: "r".to_owned() });
         for (text, answer) in [
             (answered(false), Answer::Started(record.clone())),
             (answered(true), Answer::Refused(record.clone())),
             (answered(false) + &failed, Answer::NotExecuted(record.clone(), "r".to_owned())),
+            (unmade.clone(), Answer::NotConfined("r".to_owned())),
+            (answered(false) + &unmade, Answer::None),
+            (unmade.clone() + &answered(false), Answer::None),
             (String::new(), Answer::None),
             (failed.clone(), Answer::None),
             (answered(true) + &failed, Answer::None),

@@ -123,3 +123,45 @@ pub fn bubblewrap(
     checks.push(AttestCheck::new(Item::Lifetime, Probe::DiesWithParent));
     AttestRequest::new(checks)
 }
+
+/// What a sandbox of Landlock is asked. It has no namespaces and no mounts: contents are refused, not
+/// hidden. `scoped` = the kernel keeps signals in.
+pub fn landlock(
+    policy: &IsolationPolicy,
+    scoped: bool,
+    etc_secrets: &[&'static str],
+) -> AttestRequest {
+    let mut checks = Vec::with_capacity(48 + policy.mounts.len());
+    checks.extend(mounts(policy).filter_map(|check| unwritable(policy, check)));
+    let closed = ["/usr", "/etc", "/tmp", "/var/tmp", "/dev/shm", "/run", "/proc/sys/kernel"];
+    let closed = closed.map(|path| Probe::Unwritable { path: path.to_owned() });
+    checks.extend(ask(Item::Filesystem, closed));
+    checks.extend(empty(etc_secrets.iter().copied()));
+    let refused = |call| Probe::Refused { call };
+    if policy.network != NetworkMode::Allow {
+        checks.push(AttestCheck::new(Item::Network, refused(DeniedCall::InetSocket)));
+        checks.extend(network(&[]));
+    }
+    if scoped {
+        checks.push(AttestCheck::new(Item::Processes, Probe::LauncherOutOfReach));
+    }
+    let ipc = [DeniedCall::SharedMemory, DeniedCall::UnixSocket, DeniedCall::DatagramPair];
+    checks.extend(ask(Item::Ipc, ipc.map(refused)));
+    checks.extend(privileges(false).into_iter().map(|check| match check.probe {
+        Probe::NoCapabilities => AttestCheck::new(check.item, Probe::NoHeldCapabilities),
+        _ => check,
+    }));
+    checks.extend(inherited(&[]));
+    checks.push(AttestCheck::new(Item::Lifetime, Probe::DiesWithParent));
+    AttestRequest::new(checks)
+}
+
+/// A read-only mount by its attempt alone; what lies in a writable one is not promised.
+fn unwritable(policy: &IsolationPolicy, check: AttestCheck) -> Option<AttestCheck> {
+    let Probe::ReadOnly { path } = check.probe else { return Some(check) };
+    let open = policy.mounts.iter().any(|mount| {
+        mount.mode == MountMode::ReadWrite
+            && std::path::Path::new(&path).starts_with(mount.destination.as_str())
+    });
+    (!open).then(|| AttestCheck::new(check.item, Probe::Unwritable { path }))
+}

@@ -175,7 +175,7 @@ impl<'a> Guard<'a> {
     }
 
     pub(super) async fn run(mut self) -> Ended {
-        if self.status.is_none() {
+        if self.status.is_none() && self.listening.is_none() {
             // No sandbox program in between: the child is the command.
             self.harness = handle(self.child);
             self.ended.started = true;
@@ -268,6 +268,7 @@ impl<'a> Guard<'a> {
                 "the sandbox does not hold what it promises, so the command was not started: {}",
                 record.complaint()
             )),
+            Answer::NotConfined(reason) => Some(format!("the sandbox could not be made: {reason}")),
             Answer::NotExecuted(_, reason) => {
                 Some(format!("{} ({reason})", super::not_executed(self.launch)))
             }
@@ -282,6 +283,12 @@ impl<'a> Guard<'a> {
 
     /// Looks for the command below the sandbox's first process, and observes it once it runs.
     fn look(&mut self) {
+        if self.status.is_none() && !self.observed && may_look(self.listening.as_ref()) {
+            // What confined itself has become the command.
+            self.harness = handle(self.child);
+            self.ended.started = true;
+            self.observe();
+        }
         let (Some(init), Some(until)) = (self.init, self.look_until) else { return };
         if !may_look(self.listening.as_ref()) {
             return;

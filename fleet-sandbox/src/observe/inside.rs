@@ -33,7 +33,7 @@ pub fn agree(
                 (EnforcementLevel::Enforced, format!("{asked} check{s} from inside"))
             }
         };
-        if level != EnforcementLevel::Enforced && row.level == EnforcementLevel::Enforced {
+        if level != EnforcementLevel::Enforced {
             row.level = level;
         }
         // Where the command ended before it could be looked at, only a no is news.
@@ -87,7 +87,8 @@ mod tests {
             (Enforced, None, Missing, "nothing was answered"),
             (Degraded, Some(&[true, true]), Degraded, "2 checks"),
             (Missing, Some(&[true, true]), Missing, "2 checks"),
-            (Degraded, Some(&[false, true]), Degraded, "not true"),
+            (Degraded, Some(&[false, true]), Missing, "not true"),
+            (Degraded, None, Missing, "nothing was answered"),
         ] {
             let (found, evidence) = judged(outside, answers);
             assert_eq!(found, level, "{answers:?}: {evidence}");

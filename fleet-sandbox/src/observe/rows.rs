@@ -3,21 +3,22 @@
 use fleet_core::isolation::{BackendName, EnforcementLevel, EnforcementRow, Item};
 use fleet_core::launch::LaunchPlan;
 
+use super::confined;
 use super::expect::{Expected, ExpectedMount, What, expected};
 use super::facts::Facts;
 use crate::procfs::MountLine;
 
-type Verdict = (EnforcementLevel, String);
+pub(super) type Verdict = (EnforcementLevel, String);
 
-fn holds(evidence: impl Into<String>) -> Verdict {
+pub(super) fn holds(evidence: impl Into<String>) -> Verdict {
     (EnforcementLevel::Enforced, evidence.into())
 }
 
-fn fails(evidence: impl Into<String>) -> Verdict {
+pub(super) fn fails(evidence: impl Into<String>) -> Verdict {
     (EnforcementLevel::Missing, evidence.into())
 }
 
-fn unseen() -> Verdict {
+pub(super) fn unseen() -> Verdict {
     fails("could not be looked at")
 }
 
@@ -25,6 +26,7 @@ fn unseen() -> Verdict {
 /// at, nothing is `enforced`.
 pub fn rows(plan: &LaunchPlan, seen: Option<&Facts>) -> Vec<EnforcementRow> {
     let wanted = if plan.backend == BackendName::Bubblewrap { expected(plan) } else { None };
+    let confined = plan.backend == BackendName::Landlock;
     plan.promise
         .iter()
         .map(|promised| {
@@ -33,6 +35,7 @@ pub fn rows(plan: &LaunchPlan, seen: Option<&Facts>) -> Vec<EnforcementRow> {
                 (EnforcementLevel::Missing, ..) => (promised.level, promised.evidence.clone()),
                 (_, None, _) => fails(EnforcementRow::ENDED_EARLY),
                 (_, Some(facts), Some(wanted)) => judge(promised.item, wanted, facts),
+                (_, Some(facts), None) if confined => confined::judge(promised, facts),
                 (_, Some(facts), None) => judge_bare(promised, facts),
             };
             EnforcementRow { item: promised.item, asked: promised.asked.clone(), level, evidence }
@@ -99,7 +102,7 @@ fn network(wanted: &Expected, facts: &Facts) -> Verdict {
     }
 }
 
-fn status<'a>(facts: &'a Facts, name: &str) -> Option<&'a str> {
+pub(super) fn status<'a>(facts: &'a Facts, name: &str) -> Option<&'a str> {
     facts.status.as_ref()?.get(name).map(String::as_str)
 }
 
@@ -191,7 +194,7 @@ fn nested(wanted: &Expected, facts: &Facts) -> Verdict {
     }
 }
 
-fn environment(facts: &Facts) -> Verdict {
+pub(super) fn environment(facts: &Facts) -> Verdict {
     match &facts.environment {
         None => unseen(),
         Some(Ok(())) => holds("the process was started with the built environment"),

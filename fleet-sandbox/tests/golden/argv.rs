@@ -38,11 +38,11 @@ pub(crate) fn backend() -> BubblewrapIsolation {
     BubblewrapIsolation::new(&[], host(), Arc::new(TestExec))
 }
 
-fn path(text: &str) -> LexicalPath {
+pub(crate) fn path(text: &str) -> LexicalPath {
     LexicalPath::absolute(text).expect("plain")
 }
 
-fn mount(at: &str, ino: u64, mode: MountMode, origin: MountOrigin) -> Mount {
+pub(crate) fn mount(at: &str, ino: u64, mode: MountMode, origin: MountOrigin) -> Mount {
     Mount {
         source: path(at),
         identity: Some(FileIdentity { dev: 1, ino }),
@@ -88,7 +88,7 @@ pub(crate) fn policy() -> IsolationPolicy {
     }
 }
 
-fn command() -> LaunchCommand {
+pub(crate) fn command() -> LaunchCommand {
     let argv = ["harness", "--flag", "--", "", "naïve"].map(str::to_owned).to_vec();
     LaunchCommand { argv, cwd: "/srv/work".into() }
 }
@@ -100,7 +100,7 @@ fn plan(policy: &IsolationPolicy, by_descriptor: bool) -> LaunchPlan {
 }
 
 /// One flag a line; a descriptor as the request that it stands for.
-fn shown(plan: &LaunchPlan) -> String {
+pub(crate) fn shown(plan: &LaunchPlan) -> String {
     let mut text = String::new();
     for word in &plan.argv {
         let written = match word {

@@ -57,6 +57,12 @@ fn main() {
         let arguments: Vec<std::ffi::OsString> = arguments.iter().map(Into::into).collect();
         std::process::exit(fleet_sandbox::attest::inside(&arguments));
     }
+    if let [word, arguments @ ..] = args.as_slice()
+        && word == fleet_sandbox::landlock::COMMAND
+    {
+        let arguments: Vec<std::ffi::OsString> = arguments.iter().map(Into::into).collect();
+        std::process::exit(fleet_sandbox::landlock::inside(&arguments));
+    }
     if let [word, file, attempts @ ..] = args.as_slice()
         && word == "each"
     {

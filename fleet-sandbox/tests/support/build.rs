@@ -12,7 +12,7 @@ use fleet_core::path::LexicalPath;
 use fleet_core::port::{
     CommandSpec, Exec, ExecError, ExecOutput, Exit, FileIdentity, FileKind, ProbeEvidence,
 };
-use fleet_sandbox::{BubblewrapIsolation, HostView};
+use fleet_sandbox::{BubblewrapIsolation, HostView, LandlockIsolation};
 
 /// The port, as simple as it can be: blocking, without a limit.
 #[derive(Debug)]
@@ -78,6 +78,25 @@ impl Host {
 
     pub(crate) fn backend_with(directories: &[Utf8PathBuf]) -> BubblewrapIsolation {
         BubblewrapIsolation::new(directories, HostView::gather("fleet"), Arc::new(TestExec))
+    }
+}
+
+impl Host {
+    /// The backend of Landlock, whether it can be used or not.
+    pub(crate) fn landlock() -> LandlockIsolation {
+        let host = HostView::gather("fleet");
+        LandlockIsolation::new(super::probe_program().to_owned(), host, Arc::new(TestExec))
+    }
+
+    /// Why Landlock cannot be used here.
+    pub(crate) fn no_landlock() -> Option<&'static str> {
+        if Self::is_root() {
+            Some("landlock refuses root")
+        } else if Self::landlock().abi() == 0 {
+            Some("the kernel has no Landlock")
+        } else {
+            None
+        }
     }
 }
 

@@ -40,3 +40,13 @@ macro_rules! need_root {
     };
 }
 pub(crate) use need_root;
+
+/// Leaves the test unless Landlock can be used.
+macro_rules! need_landlock {
+    () => {
+        if let Some(reason) = crate::support::Host::no_landlock() {
+            crate::support::skip!(reason);
+        }
+    };
+}
+pub(crate) use need_landlock;

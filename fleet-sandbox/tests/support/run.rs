@@ -80,6 +80,28 @@ impl Launch {
             .expect("a plan")
     }
 
+    /// A plan of Landlock, and the variables that it needs put into the environment.
+    pub(crate) fn confined_plan<T: AsRef<str>>(
+        &self,
+        policy: &PolicyBuilder,
+        argv: &[T],
+    ) -> LaunchPlan {
+        Host::landlock()
+            .plan(&policy.policy, &evidence("".into(), true), &self.command(argv))
+            .expect("a plan")
+    }
+
+    /// Makes attempts under Landlock: one answer each.
+    pub(crate) fn confined_attempts(
+        &self,
+        policy: &PolicyBuilder,
+        attempts: &[&[&str]],
+    ) -> Vec<String> {
+        let argv = attempt_argv(attempts);
+        let outcome = self.run_plan(self.confined_plan(policy, &argv), &argv);
+        answers(&outcome.stdout, attempts.len(), &outcome.stderr)
+    }
+
     pub(crate) fn bare_plan<T: AsRef<str>>(&self, argv: &[T]) -> LaunchPlan {
         NoIsolation
             .plan(&self.policy().policy, &evidence(&self.bwrap, true), &self.command(argv))

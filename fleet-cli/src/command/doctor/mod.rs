@@ -14,6 +14,7 @@ use fleet_adapters::runner::native_sandbox::NativeSandboxes;
 use fleet_adapters::runner::version::HarnessVersions;
 use fleet_core::config::Fleet;
 use fleet_core::diagnostic::{Diagnostic, Severity};
+use fleet_core::isolation::Backend;
 use serde_json::{Value, json};
 
 use super::{init, version};
@@ -123,8 +124,12 @@ async fn limited(name: &'static str, check: impl Future<Output = Vec<Check>>) ->
 pub async fn run(app: &App, args: &args::Doctor) -> Result<ExitStatus, CliError> {
     let files = FleetFiles::read(app, args.yaml_mode.into());
     let fleet = files.as_ref().ok().and_then(|files| files.fleet.as_ref());
-    let isolated =
-        fleet.is_none_or(|fleet| fleet.roles.values().any(|role| role.isolation.is_some()));
+    let isolated = fleet.is_none_or(|fleet| {
+        fleet.roles.values().any(|role| {
+            // One that names landlock does without.
+            role.isolation.as_ref().is_some_and(|block| block.backend != Backend::Landlock)
+        })
+    });
 
     let harnesses = harness::chosen(app, fleet, args.harness.as_deref());
     if let Some(only) = args.harness.as_deref().filter(|_| harnesses.is_empty()) {

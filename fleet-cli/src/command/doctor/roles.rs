@@ -1,11 +1,11 @@
 use std::time::Duration;
 
 use fleet_core::config::{Fleet, Role};
-use fleet_core::isolation::select::{Fallback, fallback};
-use fleet_core::isolation::{Backend, BackendName, IsolationBlock};
+use fleet_core::isolation::select::{Fallback, candidates, fallback, is_lesser, strict};
+use fleet_core::isolation::{Backend, BackendName, IsolationBlock, IsolationPolicy};
 use fleet_core::path::LexicalPath;
 use fleet_core::plan;
-use fleet_core::port::ProbeFailure;
+use fleet_core::port::{IsolationBackend, ProbeFailure};
 use tokio::time::timeout;
 
 use super::{Check, LIMIT, Level, caps, harness, host, permissions, sandbox};
@@ -72,14 +72,66 @@ async fn isolation(app: &App, resolved: &ResolvedRole<'_>, limit: Duration) -> C
             .fix("see `ours-fleet config`");
     };
     match timeout(limit, backend.probe(policy)).await {
-        Ok(Ok(_)) => check(
-            Level::Pass,
-            format!("{}, network {}, caps {}", backend.name(), policy.network, caps_of(block)),
-        ),
-        Ok(Err(failure)) => unusable(app, resolved, block, backend.name(), failure),
+        Ok(Ok(_)) => usable(app, resolved, block, &**backend, policy),
+        Ok(Err(failure)) => match lesser(app, resolved, block, policy, limit).await {
+            Some(name) => {
+                let detail = format!("{failure}; it starts in {name}, which is less");
+                check(Level::Warn, detail).fix(host::remedy(&failure))
+            }
+            None => unusable(app, resolved, block, backend.name(), failure),
+        },
         Err(_) => check(Level::Fail, "the trial did not end in time".to_owned())
             .fix("run `ours-fleet doctor` again"),
     }
+}
+
+/// A backend that works, and what of the role it does not hold.
+fn usable(
+    app: &App,
+    resolved: &ResolvedRole<'_>,
+    block: &IsolationBlock,
+    backend: &dyn IsolationBackend,
+    policy: &IsolationPolicy,
+) -> Check {
+    let role = resolved.role;
+    let detail = format!("{}, network {}, caps {}", backend.name(), policy.network, caps_of(block));
+    let short = backend.shortfalls(policy);
+    let check = |level, detail| Check::new("isolation", level, detail).role(role.name.as_str());
+    if short.is_empty() {
+        return check(Level::Pass, detail);
+    }
+    let detail = format!("{detail}; it does not hold: {}", short.join("; "));
+    match rule(app, resolved, block) {
+        Some(why) => check(Level::Fail, format!("{detail}; not started: {why}"))
+            .fix("write `backend: bubblewrap`, or ask for less"),
+        None => check(Level::Warn, detail).fix("write `backend: bubblewrap` where it can be had"),
+    }
+}
+
+/// The rule by which a role must not start with less than it asks for.
+fn rule(app: &App, resolved: &ResolvedRole<'_>, block: &IsolationBlock) -> Option<String> {
+    let (role, required) = (resolved.role, resolved.required.as_deref());
+    strict(block, role.permissions, app.runtime.world.uid, required)
+}
+
+/// A backend that a launch takes instead of one that cannot be had.
+async fn lesser(
+    app: &App,
+    resolved: &ResolvedRole<'_>,
+    block: &IsolationBlock,
+    policy: &IsolationPolicy,
+    limit: Duration,
+) -> Option<BackendName> {
+    if rule(app, resolved, block).is_some() {
+        return None;
+    }
+    for name in candidates(block).into_iter().filter(|name| is_lesser(block, *name)) {
+        let Some(backend) = app.backend(name) else { continue };
+        if matches!(timeout(limit, backend.probe(policy)).await, Ok(Ok(_))) {
+            return Some(name);
+        }
+    }
+    None
 }
 
 /// What a launch will make of an unusable backend.

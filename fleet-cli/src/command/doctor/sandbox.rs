@@ -27,7 +27,7 @@ pub(super) async fn checks(app: &App, fleet: &Fleet, resolved: &ResolvedRole<'_>
         checks.extend(network(app, resolved, policy));
         checks.extend(overlays(role, policy, &sharing(fleet, role)));
     }
-    checks.extend(observed(app, fleet, role).await);
+    checks.extend(observed(app, fleet, resolved).await);
     checks
 }
 
@@ -54,12 +54,18 @@ fn network(app: &App, resolved: &ResolvedRole<'_>, policy: &IsolationPolicy) -> 
     if mode == NetworkMode::Deny && needs_model {
         return None;
     }
-    Some(row(role, "network", Level::Pass, endpoints(policy)))
+    Some(row(role, "network", Level::Pass, endpoints(policy, backend.name())))
 }
 
-fn endpoints(policy: &IsolationPolicy) -> String {
+fn endpoints(policy: &IsolationPolicy, backend: BackendName) -> String {
     let mode = policy.network;
     match mode {
+        NetworkMode::Allow if backend == BackendName::Landlock => {
+            format!("{mode}: the host's network, with its loopback services")
+        }
+        NetworkMode::Deny if backend == BackendName::Landlock => {
+            format!("{mode}: nothing, not even loopback")
+        }
         NetworkMode::Allow => {
             format!("{mode}: the host's network, with its loopback services and abstract sockets")
         }
@@ -96,19 +102,29 @@ fn overlays(role: &Role, policy: &IsolationPolicy, sharing: &[&str]) -> Option<C
 }
 
 /// What the launcher saw and the sandbox answered, for a role that runs.
-async fn observed(app: &App, fleet: &Fleet, role: &Role) -> Option<Check> {
+async fn observed(app: &App, fleet: &Fleet, resolved: &ResolvedRole<'_>) -> Option<Check> {
+    let role = resolved.role;
     role.isolation.as_ref()?;
     let view = observe::role(&app.runtime, Some(fleet), &role.name).await;
     let live = matches!(view.observed.state, RoleState::Running | RoleState::Starting);
-    let sandboxed = view
+    let backend = view
         .status
         .as_ref()
         .and_then(|status| status.isolation.as_ref())
-        .is_some_and(|isolation| isolation.backend != BackendName::None);
-    (live && sandboxed).then(|| judged(role, &view.enforcement))
+        .map(|isolation| isolation.backend)
+        .filter(|backend| *backend != BackendName::None)?;
+    let promised = app.backend(backend).zip(resolved.policy.as_ref());
+    let promised = promised.map_or_else(Vec::new, |(backend, policy)| backend.promise(policy));
+    live.then(|| judged(role, &view.enforcement, &promised))
 }
 
-fn judged(role: &Role, rows: &[EnforcementRow]) -> Check {
+/// Whether a row is what its backend promises, and that is not everything.
+fn as_promised(row: &EnforcementRow, promised: &[EnforcementRow]) -> bool {
+    row.level != EnforcementLevel::Enforced
+        && promised.iter().any(|it| it.item == row.item && it.level == row.level)
+}
+
+fn judged(role: &Role, rows: &[EnforcementRow], promised: &[EnforcementRow]) -> Check {
     let name = &role.name;
     if rows.is_empty() {
         return row(role, "observed", Level::Warn, "nothing was observed of its running sandbox")
@@ -122,8 +138,22 @@ fn judged(role: &Role, rows: &[EnforcementRow]) -> Check {
         let detail = format!("all {} rows hold, seen from outside and from inside", rows.len());
         return row(role, "observed", Level::Pass, detail);
     };
-    let missing = worst.level == EnforcementLevel::Missing && !is_cap(worst.item);
-    let level = if missing { Level::Fail } else { Level::Warn };
+    if weak.iter().all(|row| as_promised(row, promised) && !is_cap(row.item)) {
+        let items: Vec<&str> = weak.iter().map(|row| row.item.as_str()).collect();
+        let detail = format!(
+            "all {} rows are as promised, but its backend does not promise everything: {}",
+            rows.len(),
+            items.join(", ")
+        );
+        return row(role, "observed", Level::Warn, detail).fix(format!(
+            "`ours-fleet status {name}` says what; `backend: bubblewrap` holds more"
+        ));
+    }
+    let fails = |row: &&EnforcementRow| {
+        row.level == EnforcementLevel::Missing && !is_cap(row.item) && !as_promised(row, promised)
+    };
+    let worst = weak.iter().copied().find(fails).unwrap_or(worst);
+    let level = if fails(&worst) { Level::Fail } else { Level::Warn };
     let detail = format!(
         "{} of {} rows do not fully hold; {}: {}",
         weak.len(),
@@ -194,10 +224,29 @@ mod tests {
         let fleet = fleet_of("roles: {A: {isolation: {network: deny}}}");
         let role = fleet.roles.values().next().expect("one");
         let rows: Vec<_> = rows.iter().map(|(item, level)| enforcement(*item, *level)).collect();
-        let check = judged(role, &rows);
+        let check = judged(role, &rows, &[]);
         assert_eq!((check.name.as_str(), check.level), ("isolation: A observed", level));
         assert!(check.detail.contains(part), "{}", check.detail);
         assert_eq!(check.fix.is_some(), level != Level::Pass);
+    }
+
+    #[rstest]
+    #[case(&[(Item::Hostname, Missing), (Item::Ipc, Enforced)], Level::Warn, "all 2 rows are as promised")]
+    #[case(&[(Item::Hostname, Missing), (Item::Ipc, Missing)], Level::Fail, "ipc: seen")]
+    #[case(&[(Item::Hostname, Missing), (Item::Ipc, Degraded)], Level::Warn, "hostname: seen")]
+    #[case(&[(Item::Hostname, Enforced), (Item::Ipc, Enforced)], Level::Pass, "all 2 rows hold")]
+    fn what_a_backend_does_not_promise_is_no_failure(
+        #[case] rows: &[(Item, EnforcementLevel)],
+        #[case] level: Level,
+        #[case] part: &str,
+    ) {
+        let fleet = fleet_of("roles: {A: {isolation: {network: deny}}}");
+        let role = fleet.roles.values().next().expect("one");
+        let rows: Vec<_> = rows.iter().map(|(item, level)| enforcement(*item, *level)).collect();
+        let promised = [enforcement(Item::Hostname, Missing), enforcement(Item::Ipc, Enforced)];
+        let check = judged(role, &rows, &promised);
+        assert_eq!(check.level, level, "{}", check.detail);
+        assert!(check.detail.contains(part), "{}", check.detail);
     }
 
     #[test]
@@ -238,6 +287,6 @@ mod tests {
         let mut policy = IsolationPolicy::none(&root, &root);
         policy.network = mode;
         policy.reachable = rules.iter().map(|rule| rule.parse().expect("a rule")).collect();
-        assert_eq!(endpoints(&policy), detail);
+        assert_eq!(endpoints(&policy, BackendName::Bubblewrap), detail);
     }
 }

@@ -3,6 +3,7 @@
 //! Pure, and never a second judge: the answers come from the policy, the list of forbidden paths, the
 //! environment builder and the native settings that a launch would use.
 
+mod confined;
 mod endpoint;
 mod native;
 mod path;

@@ -1,5 +1,6 @@
 //! Paths: what a sandbox shows at one, and under which other names it shows the same object.
 
+use super::confined::seen_by_rules;
 use super::native::{self, NativeQuestion, NativeVerdict};
 use super::{DecidedBy, ExplainRequest, Explanation, Rule, Verdict, answer, rule};
 use crate::diagnostic::Place;
@@ -143,10 +144,11 @@ fn inside(
     names.sort_by_key(|name| {
         (name.mount.mode == MountMode::ReadOnly, name.path != *asked.path, name.path != *target)
     });
-    match names.split_first() {
+    let found = match names.split_first() {
         Some((first, others)) => shown(request, policy, asked, first, others),
         None => unmounted(request, policy, asked),
-    }
+    };
+    seen_by_rules(policy, target, found)
 }
 
 /// A path that a mount shows.

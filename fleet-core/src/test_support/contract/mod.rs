@@ -5,6 +5,7 @@
 
 pub mod clock;
 pub mod exec;
+pub mod isolation;
 pub mod limits;
 pub mod path_probe;
 pub mod process_table;

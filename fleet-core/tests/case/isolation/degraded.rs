@@ -2,7 +2,7 @@
 
 use fleet_core::isolation::select::{Fallback, fallback};
 use fleet_core::isolation::{
-    BackendName, FsPath, IsolationBlock, NetworkMode, OnUnavailable, SecretEntry,
+    Backend, BackendName, FsPath, IsolationBlock, NetworkMode, OnUnavailable, SecretEntry,
 };
 use fleet_core::permissions::{Approval, Filesystem, Permissions};
 use fleet_core::port::ProbeFailure;
@@ -122,9 +122,17 @@ fn every_failure_is_named() {
             what: "network: deny".to_owned(),
         },
     ));
-    let said =
-        message(fallback(&IsolationBlock::default(), Permissions::default(), 1, None, &failures));
-    assert!(said.contains("`bubblewrap` is not usable: "), "{said}");
-    assert!(said.contains("; isolation backend `landlock` is not usable: "), "{said}");
-    assert!(said.ends_with("what was asked for is never replaced by less"), "{said}");
+    let said = |block: &IsolationBlock| {
+        let (Fallback::Refuse { message: said } | Fallback::Unisolated { message: said }) =
+            fallback(block, Permissions::default(), 1, None, &failures);
+        assert!(said.contains("`bubblewrap` is not usable: "), "{said}");
+        assert!(said.contains("; isolation backend `landlock` is not usable: "), "{said}");
+        said
+    };
+    let asked = IsolationBlock { backend: Backend::Landlock, ..IsolationBlock::default() };
+    let said_of_asked = said(&asked);
+    assert!(said_of_asked.ends_with("what was asked for is never replaced by less"));
+    // Where it is only tried because the other one is missing, it decides nothing.
+    let auto = IsolationBlock { network: Some(NetworkMode::Allow), ..IsolationBlock::default() };
+    assert!(said(&auto).ends_with("lets it start UN-ISOLATED"));
 }

@@ -5,7 +5,8 @@ use fleet_core::isolation::Backend;
 use fleet_core::launch::LaunchPlan;
 use fleet_core::port::{IsolationBackend, ProbeEvidence};
 
-use crate::support::{Host, Launch, PolicyBuilder, evidence};
+use super::probe::{Mode, User};
+use crate::support::{Host, Launch, PolicyBuilder, evidence, probe_program};
 
 type Usable = (Box<dyn IsolationBackend>, ProbeEvidence);
 
@@ -19,17 +20,46 @@ pub(super) struct Entry {
     pub(super) leaks: &'static [(&'static str, &'static str)],
     /// Whether its refusals are those of the list of attempts (`expected`).
     pub(super) exact: bool,
+    /// Whether it takes a role at all. What it does not take it refuses to start.
+    takes: fn(Mode, User) -> bool,
 }
 
-pub(super) const ALL: &[Entry] = &[Entry {
-    name: "bubblewrap",
-    kind: Backend::Bubblewrap,
-    make: bubblewrap,
-    leaks: &[],
-    exact: true,
-}];
+pub(super) const ALL: &[Entry] = &[
+    Entry {
+        name: "bubblewrap",
+        kind: Backend::Bubblewrap,
+        make: bubblewrap,
+        leaks: &[],
+        exact: true,
+        takes: |_, _| true,
+    },
+    Entry {
+        name: "landlock",
+        kind: Backend::Landlock,
+        make: landlock,
+        leaks: super::confined::LEAKS,
+        exact: false,
+        takes: |mode, user| matches!(mode, Mode::Deny | Mode::Allow) && user == User::Plain,
+    },
+];
 
 impl Entry {
+    pub(super) fn takes(&self, mode: Mode, user: User) -> bool {
+        (self.takes)(mode, user)
+    }
+
+    /// Whether it really starts no role of this mode, whoever asks: no plan is made. That no root is
+    /// taken is told by its trial.
+    pub(super) fn refuses(&self, policy: &PolicyBuilder) -> bool {
+        let Some((backend, evidence)) = (self.make)("/nonexistent".into()) else { return true };
+        let command = fleet_core::launch::LaunchCommand {
+            argv: vec!["/usr/bin/true".to_owned()],
+            cwd: "/".into(),
+        };
+        !backend.enforces_network(policy.policy.network)
+            && backend.plan(&policy.policy, &evidence, &command).is_err()
+    }
+
     pub(super) fn usable(&self) -> bool {
         (self.make)("/nonexistent".into()).is_some()
     }
@@ -50,4 +80,12 @@ impl Entry {
 fn bubblewrap(program: &Utf8Path) -> Option<Usable> {
     Host::bwrap()?;
     Some((Box::new(Host::backend()), evidence(program, true)))
+}
+
+fn landlock(_: &Utf8Path) -> Option<Usable> {
+    let backend = Host::landlock();
+    (backend.abi() > 0).then(|| {
+        let usable: Usable = (Box::new(backend), evidence(probe_program(), true));
+        usable
+    })
 }

@@ -5,6 +5,7 @@
 //! To add a backend, add a line to `backends::ALL`; to add an attempt, a row below `probes/`.
 
 mod backends;
+mod confined;
 mod probe;
 mod probes;
 mod run;
@@ -110,6 +111,18 @@ fn nothing_gets_out_of_any_backend_in_any_mode() {
             continue;
         }
         for mode in MODES {
+            if !entry.takes(mode, user) {
+                for probe in probes::all() {
+                    rows.add(entry.name, probe.number, mode, user, &Cell::Refused);
+                }
+                let refuses = user == User::Root || entry.refuses(&run::policy_of(mode));
+                assert!(
+                    refuses,
+                    "{} takes {mode:?} although its column says otherwise",
+                    entry.name
+                );
+                continue;
+            }
             let inside = run::inside(entry, mode);
             for probe in probes::all() {
                 let cell = judge(probe, entry, mode, &inside, &controls);

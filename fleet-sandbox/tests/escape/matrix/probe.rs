@@ -79,6 +79,20 @@ pub(super) const REASONS: &[(&str, &str)] = &[
     ("root", "root is root already"),
     ("proxy", "only a proxy that reads on after its answer would obey"),
     ("busy", "the kernel lets nobody write a program that runs"),
+    (
+        "names",
+        "names are not hidden by Landlock, nor what the system tells of a file without opening it",
+    ),
+    ("metadata", "Landlock does not look at mode, owner, times and attributes"),
+    (
+        "below",
+        "it lies in a directory that the role may write: Landlock cannot take back what it granted above",
+    ),
+    (
+        "bounding",
+        "only with a capability could the bounding set be emptied; no_new_privs makes it useless",
+    ),
+    ("no namespaces", "what only a namespace of its own would hide"),
 ];
 
 /// A row of the matrix.
@@ -205,6 +219,8 @@ pub(super) enum Cell {
     NoControl(&'static str),
     /// See the test.
     Test,
+    /// The backend starts no such role.
+    Refused,
     /// Got through although it must not, or was refused otherwise than expected.
     Unexpected(String),
     /// Did not get through although it must.
@@ -219,6 +235,7 @@ impl Cell {
             Self::Leak(reason) => format!("leak: {reason}"),
             Self::NoControl(reason) => format!("no control: {reason}"),
             Self::Test => "test".to_owned(),
+            Self::Refused => "refused".to_owned(),
             Self::Unexpected(_) => "UNEXPECTED LEAK".to_owned(),
             Self::Broken(_) => "BROKEN".to_owned(),
         }

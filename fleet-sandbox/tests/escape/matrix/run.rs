@@ -47,6 +47,11 @@ pub(super) fn open() -> Ran {
     finish(stage, &bwrap)
 }
 
+/// The policy of a mode, on a stage that nobody plays on.
+pub(super) fn policy_of(mode: Mode) -> PolicyBuilder {
+    policy(&Stage::new(), mode)
+}
+
 fn policy(stage: &Stage, mode: Mode) -> PolicyBuilder {
     let git = stage.path("work/.git");
     let mut policy = stage.launch.policy();

@@ -143,13 +143,14 @@ impl Rows {
                 text,
                 "\nCells: {} blocked with a control that leaks, {} that must work and do, {} leaks as \
                  expected, {} without a control here, {} by tests of their own, {} not measured, {} \
-                 unexpected leaks.",
+                 of roles that are refused, {} unexpected leaks.",
                 count("blocked"),
                 count("works"),
                 count("leak"),
                 count("no control"),
                 count("test"),
                 count("not measured"),
+                count("refused"),
                 count("UNEXPECTED") + count("BROKEN"),
             );
         }
