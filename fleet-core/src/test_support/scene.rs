@@ -7,6 +7,7 @@ use crate::harness::shared::{SharedItems, SharedRequest, find};
 use crate::harness::{HomeSpec, SharedItem, SharedKind};
 use crate::id::{HarnessId, RoleName};
 use crate::isolation::forbidden::{ForbiddenInputs, ForbiddenList};
+use crate::isolation::network::HostRule;
 use crate::isolation::resolve::{ResolveContext, resolve};
 use crate::isolation::{FsPath, IsolationBlock, IsolationPolicy, MountMode, SecretEntry};
 use crate::layout::{FleetLayout, Homes, RoleTrees};
@@ -63,6 +64,8 @@ pub struct Scene {
     pub cwd_mode: MountMode,
     /// What the harness was told to write in as well.
     pub write_dirs: Vec<LexicalPath>,
+    /// Endpoints of the role's model.
+    pub endpoints: Vec<HostRule>,
     /// What agents of the fleet may write.
     pub agent_dirs: Vec<LexicalPath>,
     /// Files of the launch closure.
@@ -129,6 +132,7 @@ impl Scene {
             cwd_mode: MountMode::ReadWrite,
             write_dirs: Vec::new(),
             agent_dirs: Vec::new(),
+            endpoints: Vec::new(),
             closure: Vec::new(),
             shared: SharedItems::default(),
             block: IsolationBlock::default(),
@@ -254,7 +258,7 @@ impl Scene {
             write_dirs: &self.write_dirs,
             launch_closure: &self.closure,
             shared: &self.shared,
-            model_endpoints: &[],
+            model_endpoints: &self.endpoints,
             uid: self.uid,
         };
         resolve(&self.block, &context, probe)

@@ -11,6 +11,7 @@ mod overlays;
 mod own;
 mod programs;
 mod promised_kinds;
+mod reachable;
 mod repository;
 mod repository_config;
 mod secret_places;

@@ -1,6 +1,6 @@
 //! Selection and degraded starts (01 §2.10), D7–D9 and A12.
 
-use fleet_core::isolation::select::{Fallback, candidates, fallback, is_lesser};
+use fleet_core::isolation::select::{Fallback, candidates, fallback, is_lesser, strict};
 use fleet_core::isolation::{
     Backend, BackendName, FsPath, IsolationBlock, NetworkMode, OnUnavailable, SecretEntry,
 };
@@ -74,6 +74,30 @@ fn stakes() -> [Stake; 4] {
         |block, _| block.network = Some(NetworkMode::Deny),
         |_, permissions| permissions.approval = Approval::Allow,
     ]
+}
+
+#[test]
+fn what_forbids_a_start_with_less_is_what_forbids_one_with_nothing() {
+    let forbids = |block: &IsolationBlock, permissions, uid, rule| {
+        let answer = strict(block, permissions, uid, rule);
+        let alone = matches!(
+            fallback(block, permissions, uid, rule, &missing()),
+            Fallback::Unisolated { .. }
+        );
+        assert_eq!(answer.is_none(), alone, "{block:?}: {answer:?}");
+        answer
+    };
+    let (calm, warn) = (Permissions::default(), Some(OnUnavailable::Warn));
+    assert_eq!(forbids(&block(None), calm, 1000, None), None);
+    let written = forbids(&block(Some(OnUnavailable::Strict)), calm, 1000, None);
+    assert_eq!(written.as_deref(), Some("`on_unavailable: strict`"));
+    let rule = forbids(&block(warn), calm, 1000, Some("`the rule`"));
+    assert_eq!(rule.as_deref(), Some("`the rule` forbids a start without isolation"));
+    for stakes in stakes() {
+        let (mut one, mut permissions) = (block(None), calm);
+        stakes(&mut one, &mut permissions);
+        assert!(forbids(&one, permissions, 1000, None).is_some(), "{one:?}");
+    }
 }
 
 #[test]
