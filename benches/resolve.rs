@@ -1,4 +1,4 @@
-//! Resolves policies of 25 and 205 mounts against real directories.
+//! Resolves policies of 5, 25 and 205 mounts against real directories.
 //!
 //! `resolve/N` uses one probe for all runs, as `config` does for all roles: every mount is looked at
 //! anew, but the mount table and the directories above are known. `resolve/N-alone` makes a probe for
@@ -54,7 +54,7 @@ fn resolve_policy(criterion: &mut Criterion) {
     let forbidden = ForbiddenList::build(&inputs, &OpenatProbe::new());
 
     let mut group = criterion.benchmark_group("resolve");
-    for total in [25_usize, 205] {
+    for total in [5_usize, 25, 205] {
         let paths: Vec<FsPath> = (0..total - OWN_MOUNTS)
             .map(|index| {
                 let path = root.join(format!("data/m{index}"));

@@ -115,9 +115,10 @@ for roles in 10 100 1000; do
 done
 
 progress 'benchmarks'
-cargo bench --locked -p fleet-benches --bench load --bench resolve --bench argv -- --noplot >&2
-for pair in load/10 load/100 load/1000 resolve/25 resolve/205 argv/205; do
-    take "${pair%/*}-${pair#*/}" time "$("$measure" criterion "${CARGO_TARGET_DIR:-target}/criterion/$pair/new")"
+cargo bench --locked -p fleet-benches --bench load --bench resolve --bench translate --bench check --bench argv -- --noplot >&2
+for pair in load/10 load/100 load/1000 resolve/5 resolve/25 resolve/205 translate/claude-code translate/codex \
+    check-roles/judge_10x20 check-roles/judge_100x20 check-roles/judge_1000x20 argv/205; do
+    take "$(printf '%s' "$pair" | tr /_ --)" time "$("$measure" criterion "${CARGO_TARGET_DIR:-target}/criterion/$pair/new")"
 done
 
 progress 'sandbox'
