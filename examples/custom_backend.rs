@@ -121,6 +121,8 @@ pub(crate) async fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
             PlanWord::Text(text) => text.to_string(),
             PlanWord::Descriptor(index) => format!("<fd {index}>"),
             PlanWord::DescriptorPath(index) => format!("/proc/self/fd/<{index}>"),
+            PlanWord::Scratch { before, after } => format!("{before}<own directory>{after}"),
+            PlanWord::Tty => "<tty>".to_owned(),
         })
         .collect();
     lines.push(words.join(" "));

@@ -62,7 +62,7 @@ trap finish EXIT
 
 heading 'what is needed'
 # command=Debian package that brings it
-needed='tmux=tmux bwrap=bubblewrap pgrep=procps setpriv=util-linux git=git cc=gcc useradd=passwd tar=tar socat=socat unshare=util-linux node=nodejs python3=python3'
+needed='tmux=tmux bwrap=bubblewrap pgrep=procps setpriv=util-linux git=git cc=gcc useradd=passwd tar=tar socat=socat podman=podman runc=runc newuidmap=uidmap catatonit=catatonit unshare=util-linux node=nodejs python3=python3'
 missing=''
 if [ "$(uname -s)" = Linux ]; then
     for pair in $needed; do
@@ -95,7 +95,7 @@ if ! cargo nextest --version >/dev/null 2>&1; then
     cargo install cargo-nextest --locked --version "$nextest_version"
     PATH=${CARGO_HOME:-$HOME/.cargo}/bin:$PATH
 fi
-for program in 'cargo --version' 'cargo nextest --version' 'tmux -V' 'bwrap --version'; do
+for program in 'cargo --version' 'cargo nextest --version' 'tmux -V' 'bwrap --version' 'podman --version'; do
     say "$($program 2>/dev/null | head -n 1 || true)"
 done
 say "user $(id -un) ($(id -u)), REQUIRE_ALL=$REQUIRE_ALL"

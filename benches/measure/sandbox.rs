@@ -127,6 +127,9 @@ fn raw_words(plan: &LaunchPlan, directory: &Utf8PathBuf) -> Result<Vec<String>, 
             PlanWord::Descriptor(index) => *index,
             // What asks the sandbox about itself: its three words are part of what is measured.
             PlanWord::DescriptorPath(_) => continue,
+            other @ (PlanWord::Scratch { .. } | PlanWord::Tty) => {
+                return Err(format!("not known to this program: {other:?}").into());
+            }
         };
         let flag = words.pop().ok_or("a plan that begins with a descriptor")?;
         match plan.descriptors.get(index).ok_or("a descriptor that was not asked for")? {
@@ -149,6 +152,8 @@ fn raw_words(plan: &LaunchPlan, directory: &Utf8PathBuf) -> Result<Vec<String>, 
             DescriptorRequest::AttestPipe => words.push(flag),
             other @ (DescriptorRequest::Prepared { .. }
             | DescriptorRequest::ReleasePipe
+            | DescriptorRequest::Environment
+            | DescriptorRequest::LifeLine
             | DescriptorRequest::OwnProgram) => {
                 return Err(format!("not known to this program: {other:?}").into());
             }

@@ -14,6 +14,7 @@ use fleet_core::port::{Clock, Exec, IsolationBackend, PathProbe, PathProbes, Sta
 use fleet_core::world::World;
 use fleet_sandbox::{
     BubblewrapIsolation, HostLimits, HostView, LandlockIsolation, NoIsolation, OpenatProbe,
+    PodmanIsolation,
 };
 
 /// The two ports that reading the settings needs.
@@ -79,9 +80,12 @@ fn backends(exec: &Arc<dyn Exec>, world: &World) -> Vec<Arc<dyn IsolationBackend
     let directories: Vec<Utf8PathBuf> =
         world.path_dirs.iter().map(|dir| dir.as_path().to_owned()).collect();
     let host = HostView::gather(&world.user);
+    let podman =
+        PodmanIsolation::new(&directories, host.clone(), world.binary.clone(), exec.clone());
     vec![
         Arc::new(BubblewrapIsolation::new(&directories, host.clone(), exec.clone())),
         Arc::new(LandlockIsolation::new(world.binary.clone(), host, exec.clone())),
+        Arc::new(podman),
         Arc::new(NoIsolation),
     ]
 }

@@ -34,11 +34,13 @@ use ui::{Io, Printer, print_error};
 /// Becomes the command, or returns the status to exit with.
 type Inside = fn(&[OsString]) -> i32;
 
-/// The first programs inside sandboxes, by their hidden words.
+/// The first programs inside sandboxes, and what keeps a container, by their hidden words.
 const FIRST_INSIDE: &[(&str, Inside)] = &[
     (fleet_sandbox::attest::COMMAND, fleet_sandbox::attest::inside),
     (fleet_sandbox::landlock::COMMAND, fleet_sandbox::landlock::inside),
     (fleet_sandbox::limits::ENTER, fleet_sandbox::limits::enter),
+    (fleet_sandbox::podman::KEEP, fleet_sandbox::podman::keep),
+    (fleet_sandbox::podman::ENTER, fleet_sandbox::podman::inside),
 ];
 
 /// Runs with the arguments, environment and streams of this process.

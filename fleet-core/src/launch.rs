@@ -53,6 +53,16 @@ pub enum PlanWord {
     /// The path below `/proc/self/fd` of the descriptor that fulfils the request at this index: a
     /// program that can be executed without being mounted anywhere.
     DescriptorPath(usize),
+    /// The launch's own directory, which [`Preparation::Scratch`] fills, within a text.
+    #[serde(rename_all = "camelCase")]
+    Scratch {
+        /// What comes before its path.
+        before: Cow<'static, str>,
+        /// What comes after it.
+        after: Cow<'static, str>,
+    },
+    /// `--tty=true` where the launcher has a console, else `--tty=false`.
+    Tty,
 }
 
 impl PlanWord {
@@ -64,6 +74,11 @@ impl PlanWord {
     /// A text of the program itself, such as a flag.
     pub const fn literal(text: &'static str) -> Self {
         Self::Text(Cow::Borrowed(text))
+    }
+
+    /// The path of the launch's own directory within a text.
+    pub fn scratch(before: &'static str, after: impl Into<Cow<'static, str>>) -> Self {
+        Self::Scratch { before: Cow::Borrowed(before), after: after.into() }
     }
 }
 
@@ -111,6 +126,11 @@ pub enum DescriptorRequest {
     },
     /// The write end of a pipe on which the answers arrive. The command never gets it.
     AttestPipe,
+    /// The environment of the launch, as a sealed in-memory file: for a sandbox program that must not
+    /// see it itself.
+    Environment,
+    /// The read end of a pipe that says nothing and ends when the launcher does.
+    LifeLine,
 }
 
 /// Something to make on the host before any source is looked at.
@@ -123,6 +143,35 @@ pub enum Preparation {
     MakeDir {
         /// The directory.
         path: Utf8PathBuf,
+    },
+    /// An entry of the launch's own directory, which lies beside the exit record, is made new for each
+    /// launch, is nobody else's, and is removed with all that is in it when the launch has ended.
+    Scratch {
+        /// Where, relative to that directory.
+        path: Utf8PathBuf,
+        /// What.
+        entry: ScratchEntry,
+    },
+}
+
+/// An entry of a launch's own directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "kind")]
+pub enum ScratchEntry {
+    /// A directory, with those above it.
+    Directory {
+        /// Its mode.
+        mode: u32,
+    },
+    /// A file that everybody may read, with the directories above it.
+    File {
+        /// Its content; not secret.
+        content: String,
+    },
+    /// A symbolic link.
+    Link {
+        /// Its text.
+        target: String,
     },
 }
 

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::isolation::{Item, Resources};
 pub use crate::policy::require::Cap;
 
-pub use choose::{Attempt, assumed, attempts, promise, strict_caps, weakest};
+pub use choose::{Attempt, assumed, attempts, capped, promise, strict_caps, weakest};
 pub use hierarchy::{Hierarchy, Version, hierarchies};
 pub use judge::{Reading, judge, read_files};
 pub use knob::{Knob, knobs, scope_properties};

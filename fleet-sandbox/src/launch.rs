@@ -13,9 +13,11 @@ pub(crate) mod pipe;
 mod prepare;
 pub(crate) mod record;
 mod relay;
+mod scratch;
 mod serve;
 mod status;
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
@@ -30,9 +32,11 @@ use fleet_core::limits::OutOfMemory;
 pub use file::take;
 pub use relay::listen_inside;
 
+use crate::podman;
 use descriptors::{Asked, Fulfilled};
 use guard::{Ended, Guard, Listening};
 use prepare::Prepared;
+use scratch::Scratch;
 use serve::Served;
 
 use crate::limits::{self, Held, Starting};
@@ -123,9 +127,10 @@ pub async fn run_pane(launch_file: &Utf8Path) -> i32 {
         }
     };
     let started_at = record::now();
-    let mut prepared = Prepared::default();
+    let (mut prepared, mut own) = (Prepared::default(), Scratch::default());
     let mut held = None;
-    let ended = attempt(&launch, &mut prepared, &mut held).await;
+    let ended = attempt(&launch, &mut prepared, &mut own, &mut held).await;
+    drop(own);
     prepared.undo(&launch.plan);
     let out_of_memory = held.and_then(Held::finish);
     if let Some(reason) = &ended.error {
@@ -139,7 +144,12 @@ pub async fn run_pane(launch_file: &Utf8Path) -> i32 {
     status
 }
 
-async fn attempt(launch: &LaunchFile, prepared: &mut Prepared, held: &mut Option<Held>) -> Ended {
+async fn attempt(
+    launch: &LaunchFile,
+    prepared: &mut Prepared,
+    own: &mut Scratch,
+    held: &mut Option<Held>,
+) -> Ended {
     let result = async {
         // Before anything is started, so that no request to stop is lost.
         let signals = guard::Signals::listen().map_err(Refusal::system("listen to signals"))?;
@@ -148,9 +158,10 @@ async fn attempt(launch: &LaunchFile, prepared: &mut Prepared, held: &mut Option
             .map_err(|errno| Refusal::system("adopt orphans")(errno.into()))?;
         refuse_loader_variables(launch)?;
         prepared.make(&launch.plan)?;
+        *own = Scratch::make(launch)?;
         let fulfilled = descriptors::fulfil(launch, prepared)?;
         let words = words(launch, &fulfilled, &launch.plan.argv);
-        let Started { child, status, release, asked, held: under } =
+        let Started { child, status, release, asked, held: under, life } =
             start(launch, words, fulfilled, false)?;
         *held = under;
         let mut status = status
@@ -159,7 +170,9 @@ async fn attempt(launch: &LaunchFile, prepared: &mut Prepared, held: &mut Option
             .map_err(Refusal::system("watch the sandbox program"))?;
         // Held until after a refusal has killed the sandbox: its end would let the command go.
         let served = match (&mut status, &release) {
-            (Some(status), Some(release)) => serve::network(launch, status, release).await,
+            (Some(status), Some(release)) => {
+                serve::network(launch, child.id(), status, release).await
+            }
             _ => Ok(Served::default()),
         };
         let mut guard = Guard::new(launch, &child, status, signals);
@@ -172,12 +185,12 @@ async fn attempt(launch: &LaunchFile, prepared: &mut Prepared, held: &mut Option
             Ok(Served { network, reports }) => guard.begin(network, &reports),
             Err(refusal) => guard.refuse(refusal.to_string()),
         }
-        Ok::<_, Refusal>(guard)
+        Ok::<_, Refusal>((guard, life))
     }
     .await;
     match result {
         Err(refusal) => Ended::refused(refusal.to_string()),
-        Ok(guard) => {
+        Ok((guard, _life)) => {
             let mut ended = guard.run().await;
             if !ended.started && ended.error.is_none() {
                 ended.error = Some(diagnose(launch, prepared));
@@ -205,6 +218,10 @@ fn words(launch: &LaunchFile, fulfilled: &Fulfilled, argv: &[PlanWord]) -> Vec<S
             PlanWord::Text(text) => text.to_string(),
             PlanWord::Descriptor(index) => fulfilled.number(*index),
             PlanWord::DescriptorPath(index) => fulfilled.path(*index),
+            PlanWord::Scratch { before, after } => {
+                format!("{before}{}{after}", scratch::path(launch))
+            }
+            PlanWord::Tty => format!("--tty={}", has_console()),
         })
         .collect();
     if let Some(program) = words.first_mut()
@@ -215,6 +232,11 @@ fn words(launch: &LaunchFile, fulfilled: &Fulfilled, argv: &[PlanWord]) -> Vec<S
     words
 }
 
+/// Whether there is a terminal to type into and to be seen on.
+fn has_console() -> bool {
+    rustix::termios::isatty(std::io::stdin()) && rustix::termios::isatty(std::io::stdout())
+}
+
 /// A started sandbox program, with our ends of its pipes.
 struct Started {
     child: Child,
@@ -222,6 +244,8 @@ struct Started {
     release: Option<OwnedFd>,
     asked: Option<Asked>,
     held: Option<Held>,
+    /// Their end tells what keeps the sandbox that this process is gone.
+    life: Vec<OwnedFd>,
 }
 
 /// Starts the program; with `quiet` it gets no terminal and its errors can be read.
@@ -242,6 +266,9 @@ fn start(
     let executed = copy
         .as_ref()
         .map_or_else(|| program.clone(), |copy| format!("/proc/self/fd/{}", copy.as_raw_fd()));
+    // podman would write it to disk; the first program in the container gets it.
+    let none = BTreeMap::new();
+    let env = if launch.plan.backend == BackendName::Podman { &none } else { &launch.env.0 };
     // A sandbox program changes directory itself, inside.
     let cwd = match launch.plan.backend {
         BackendName::None => launch.command.cwd.as_str(),
@@ -250,7 +277,7 @@ fn start(
     fulfilled.pass_on().map_err(Refusal::system("hand descriptors over"))?;
     // A trial is over at once, and what it shows has nothing to do with caps.
     let (child, held) = if let Some(request) = launch.limits.as_ref().filter(|_| !quiet) {
-        let (by, env) = (copy.as_ref(), &launch.env.0);
+        let by = copy.as_ref();
         let args = words.collect();
         let starting = Starting { program: executed, arg0: &program, args, env, cwd, by };
         let (child, mut held) = limits::start(request, &starting)
@@ -259,7 +286,7 @@ fn start(
         (child, Some(held))
     } else {
         let mut command = Command::new(executed);
-        command.arg0(&program).args(words).env_clear().envs(&launch.env.0).current_dir(cwd);
+        command.arg0(&program).args(words).env_clear().envs(env).current_dir(cwd);
         if quiet {
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         }
@@ -276,6 +303,7 @@ fn start(
         release: fulfilled.take_release(),
         asked: fulfilled.take_asked(),
         held,
+        life: fulfilled.take_life(),
     })
 }
 
@@ -283,6 +311,15 @@ fn start(
 /// gone soon, so the same line is tried once more with a harmless command and its errors read.
 fn diagnose(launch: &LaunchFile, prepared: &Prepared) -> String {
     let plan = &launch.plan;
+    if plan.backend == BackendName::Podman {
+        let text = std::fs::read_to_string(scratch::path(launch).join(podman::ERROR));
+        let reason: String = text.unwrap_or_default().trim().chars().take(500).collect();
+        return if reason.is_empty() {
+            "the container did not answer the questions about itself".to_owned()
+        } else {
+            format!("the container could not be made: {reason}")
+        };
+    }
     let separator = plan.argv.iter().position(|word| *word == PlanWord::text("--"));
     let Some(separator) = separator.filter(|_| plan.backend == BackendName::Bubblewrap) else {
         return "the command did not run".to_owned();
@@ -291,7 +328,7 @@ fn diagnose(launch: &LaunchFile, prepared: &Prepared) -> String {
     argv.push(PlanWord::text("/usr/bin/true"));
     let trial = descriptors::fulfil(launch, prepared).and_then(|fulfilled| {
         let words = words(launch, &fulfilled, &argv);
-        let Started { child, status: _status, release, asked: _asked, held: _ } =
+        let Started { child, status: _status, release, asked: _asked, held: _, life: _ } =
             start(launch, words, fulfilled, true)?;
         // Nothing is to be served to a harmless command: the end of input lets it go on.
         drop(release);

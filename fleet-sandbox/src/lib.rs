@@ -2,7 +2,8 @@
 //!
 //! * [`OpenatProbe`] answers the core's questions about the file system, for the resolution of a
 //!   policy and again right before a launch.
-//! * [`BubblewrapIsolation`], [`LandlockIsolation`] and [`NoIsolation`] are the isolation backends: a trial with the very
+//! * [`BubblewrapIsolation`], [`PodmanIsolation`], [`LandlockIsolation`] and [`NoIsolation`] are the
+//!   isolation backends: a trial with the very
 //!   flags of a role, and a pure plan.
 //! * [`attest`] has a sandbox asked about itself before its command starts.
 //! * [`HostLimits`] finds out which caps this machine can hold; [`limits`] sets them.
@@ -20,6 +21,7 @@ pub mod limits;
 mod none;
 pub mod observe;
 mod path_probe;
+pub mod podman;
 mod procfs;
 #[cfg(target_os = "linux")]
 pub mod seccomp;
@@ -32,3 +34,4 @@ pub use launch::{close_inherited_on_exec, listen_inside, run_pane};
 pub use limits::HostLimits;
 pub use none::NoIsolation;
 pub use path_probe::OpenatProbe;
+pub use podman::PodmanIsolation;

@@ -144,7 +144,7 @@ fn state_and_parent(pid: u32) -> Option<(char, u32)> {
     Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }
 
-fn processes() -> Vec<(u32, char, u32)> {
+pub(crate) fn processes() -> Vec<(u32, char, u32)> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     entries
         .flatten()

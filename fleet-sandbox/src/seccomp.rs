@@ -45,11 +45,11 @@ pub enum FilterError {
     Install(#[from] seccompiler::Error),
 }
 
-const EPERM: u32 = 1;
-const ENOSYS: u32 = 38;
+pub(crate) const EPERM: u32 = 1;
+pub(crate) const ENOSYS: u32 = 38;
 
 /// A call and its number on x86-64 and on aarch64.
-type Call = (&'static str, Option<i64>, Option<i64>);
+pub(crate) type Call = (&'static str, Option<i64>, Option<i64>);
 
 const fn both(name: &'static str, x86_64: i64, aarch64: i64) -> Call {
     (name, Some(x86_64), Some(aarch64))
@@ -64,7 +64,7 @@ const fn x86_only(name: &'static str, number: i64) -> Call {
 }
 
 /// Denied whatever the arguments.
-const DENIED: &[Call] = &[
+pub(crate) const DENIED: &[Call] = &[
     // It opens sockets and files without the calls that are filtered here.
     same("io_uring_setup", 425),
     same("io_uring_enter", 426),
@@ -104,7 +104,7 @@ const DENIED: &[Call] = &[
 ];
 
 /// Denied unless a sandbox inside the sandbox is allowed.
-const DENIED_UNLESS_NESTED: &[Call] = &[
+pub(crate) const DENIED_UNLESS_NESTED: &[Call] = &[
     both("mount", 165, 40),
     both("umount2", 166, 39),
     both("pivot_root", 155, 41),
@@ -121,17 +121,17 @@ const DENIED_UNLESS_NESTED: &[Call] = &[
     same("open_tree_attr", 467),
 ];
 
-const IOCTL: Call = both("ioctl", 16, 29);
-const SOCKET: Call = both("socket", 41, 198);
-const CLONE: Call = both("clone", 56, 220);
-const CLONE3: Call = same("clone3", 435);
-const MKNOD: Call = x86_only("mknod", 133);
-const MKNODAT: Call = both("mknodat", 259, 33);
-const OPEN: Call = x86_only("open", 2);
-const OPENAT: Call = both("openat", 257, 56);
-const OPENAT2: Call = same("openat2", 437);
+pub(crate) const IOCTL: Call = both("ioctl", 16, 29);
+pub(crate) const SOCKET: Call = both("socket", 41, 198);
+pub(crate) const CLONE: Call = both("clone", 56, 220);
+pub(crate) const CLONE3: Call = same("clone3", 435);
+pub(crate) const MKNOD: Call = x86_only("mknod", 133);
+pub(crate) const MKNODAT: Call = both("mknodat", 259, 33);
+pub(crate) const OPEN: Call = x86_only("open", 2);
+pub(crate) const OPENAT: Call = both("openat", 257, 56);
+pub(crate) const OPENAT2: Call = same("openat2", 437);
 /// Calls that set the mode of a file, with the argument that holds it.
-const SETS_MODE: &[(Call, u8)] = &[
+pub(crate) const SETS_MODE: &[(Call, u8)] = &[
     (x86_only("chmod", 90), 1),
     (both("fchmod", 91, 52), 1),
     (both("fchmodat", 268, 53), 2),
@@ -141,23 +141,23 @@ const SETS_MODE: &[(Call, u8)] = &[
 
 /// `TIOCSTI` types into the terminal, `TIOCLINUX` pastes into a console, `TIOCSETD` loads line
 /// disciplines.
-const TERMINAL_REQUESTS: &[u64] = &[0x5412, 0x541c, 0x5423];
+pub(crate) const TERMINAL_REQUESTS: &[u64] = &[0x5412, 0x541c, 0x5423];
 /// `CLONE_NEW*` that `clone` knows: mount, cgroup, UTS, IPC, user, pid, network.
-const NAMESPACE_FLAGS: &[u64] =
+pub(crate) const NAMESPACE_FLAGS: &[u64] =
     &[0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000];
-const AF_NETLINK: u64 = 16;
+pub(crate) const AF_NETLINK: u64 = 16;
 /// `AF_UNIX`, `AF_INET`, `AF_INET6`, `AF_NETLINK`.
-const FAMILIES: &[u64] = &[1, 2, 10, AF_NETLINK];
-const S_IFMT: u64 = 0o170_000;
+pub(crate) const FAMILIES: &[u64] = &[1, 2, 10, AF_NETLINK];
+pub(crate) const S_IFMT: u64 = 0o170_000;
 /// A program with this bit runs with the rights of its owner, also outside, where no `nosuid` holds.
 /// The like for groups stays: shared repositories need it on their directories, and no filter can tell
 /// what a descriptor or a path leads to.
-const S_ISUID: u64 = 0o4000;
+pub(crate) const S_ISUID: u64 = 0o4000;
 /// The flags with which `open` makes a file. Without one of them its mode is not read, and whatever
 /// stands in that register means nothing.
-const MAKES_FILE: &[u64] = &[0o100, 0o20_000_000];
+pub(crate) const MAKES_FILE: &[u64] = &[0o100, 0o20_000_000];
 /// Character and block devices; making FIFOs and plain files stays possible.
-const DEVICE_TYPES: &[u64] = &[0o020_000, 0o060_000];
+pub(crate) const DEVICE_TYPES: &[u64] = &[0o020_000, 0o060_000];
 
 /// The bytes of a filter, in the form that the kernel and `bwrap --add-seccomp-fd` read.
 pub fn filter(name: &str) -> Result<Vec<u8>, FilterError> {
@@ -177,7 +177,10 @@ fn program(name: &str) -> Result<BpfProgram, FilterError> {
     }
 }
 
-/// Puts a filter on this thread, for good, and on whatever it starts. Sets `no_new_privs`.
+/// Puts a filter on this thread, for good, and on whatever it starts.
+///
+/// # Security
+/// Sets `no_new_privs`. Other threads stay as they are: call it before there are any.
 pub(crate) fn install(name: &str) -> Result<(), FilterError> {
     Ok(seccompiler::apply_filter(&program(name)?)?)
 }

@@ -26,6 +26,7 @@ mod escape {
     mod limits;
     mod matrix;
     mod network;
+    mod podman;
     mod system_calls;
     mod terminal;
 }
@@ -37,6 +38,7 @@ mod field {
 mod golden {
     pub(crate) mod argv;
     mod landlock;
+    pub(crate) mod podman;
 }
 mod integration {
     mod attest;
@@ -45,6 +47,7 @@ mod integration {
     mod launcher;
     mod limits;
     mod listing;
+    pub(crate) mod podman;
     mod relay;
     mod stop;
 }
@@ -52,6 +55,7 @@ mod property {
     pub(crate) mod launch_file;
     mod paths;
     mod plan;
+    mod podman;
 }
 mod shim {
     mod flags;

@@ -2,7 +2,7 @@
 
 use fleet_core::config::Role;
 use fleet_core::id::{LaunchId, RoleName};
-use fleet_core::isolation::{EnforcementLevel, EnforcementRow, Resources};
+use fleet_core::isolation::{BackendName, EnforcementLevel, EnforcementRow, Resources};
 use fleet_core::layout::RoleTrees;
 use fleet_core::limits::{self, Attempt, GroupPrefix, LimitRequest};
 use fleet_core::port::SweepError;
@@ -39,7 +39,7 @@ impl Caps {
         runtime: &Runtime,
         loaded: &LoadedFleet,
         role: &Role,
-        isolated: bool,
+        backend: BackendName,
         log: &RunnerLog,
     ) -> Result<Self, String> {
         let Some(block) = &role.isolation else { return Ok(Self::default()) };
@@ -51,7 +51,8 @@ impl Caps {
         let fleet = &loaded.fleet;
         let strict = limits::strict_caps(block, fleet.policy.require.needs_caps(&fleet.provenance));
         // That a command without a sandbox can undo them is what somebody wanted who wrote that.
-        let held = limits::promise(&facts, resources, true);
+        let judged = if backend == BackendName::None { BackendName::Bubblewrap } else { backend };
+        let held = limits::promise(&facts, resources, judged);
         if let (Some(rule), Some(row)) = (&strict, limits::weakest(&held)) {
             let (item, evidence) = (row.item.as_str(), &row.evidence);
             return Err(format!(
@@ -64,8 +65,9 @@ impl Caps {
             log.warn(&format!("the cap on {item} is {level}: {}", row.evidence));
         }
         Ok(Self {
-            promise: limits::promise(&facts, resources, isolated),
-            resources,
+            promise: limits::promise(&facts, resources, backend),
+            // What cannot be capped is not asked of the launcher either.
+            resources: if limits::capped(backend) { resources } else { Resources::default() },
             strict,
             attempts: limits::attempts(&facts, resources),
         })

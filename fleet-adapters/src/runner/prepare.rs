@@ -207,8 +207,8 @@ impl Attempt<'_> {
                 outer = Some(chosen);
                 continue;
             }
-            let isolated = chosen.backend.name() != BackendName::None;
-            let caps = Caps::decide(self.runtime, self.loaded, self.role, isolated, self.log)
+            let backend = chosen.backend.name();
+            let caps = Caps::decide(self.runtime, self.loaded, self.role, backend, self.log)
                 .await
                 .map_err(Refused::new)?;
             let start = Start { home, finder, decision, session, caps };

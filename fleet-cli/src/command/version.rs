@@ -21,6 +21,7 @@ pub const CAPABILITIES: &[&str] = &[
     "isolation.bubblewrap",
     "isolation.network.allow",
     "isolation.network.deny",
+    "isolation.podman",
     "session.tmux",
     "supervisor.none",
 ];

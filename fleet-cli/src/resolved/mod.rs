@@ -227,10 +227,10 @@ impl<'a> Resolver<'a> {
             && let Some(found) = self.app.backend(name)
         {
             resolved.promise = found.promise(policy);
-            let (resources, isolated) = (policy.resources, name != BackendName::None);
+            let resources = policy.resources;
             resolved.promise.extend(match &self.limits {
-                Some(facts) => limits::promise(facts, resources, isolated),
-                None => limits::assumed(resources, isolated),
+                Some(facts) => limits::promise(facts, resources, name),
+                None => limits::assumed(resources, name),
             });
         }
         resolved

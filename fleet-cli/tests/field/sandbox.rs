@@ -237,6 +237,30 @@ fn a12_control_with_the_real_sandbox() {
     assert!(!rows.is_empty() && rows.iter().all(|row| row["level"] == "enforced"), "{status}");
 }
 
+/// The same in a container, from the file to what `status` shows.
+#[test]
+fn a12_control_with_a_real_container() {
+    needs!("tmux", "podman", "runc", "catatonit", "newuidmap");
+    let env = TestEnvironment::with_fleet(
+        "roles:\n  A:\n    harness: command\n    harness_options: { argv: [cat] }\n    isolation: { backend: podman, network: deny }\n",
+    );
+    let plan = env.run(["config", "--json"]).expect(0).json();
+    assert_eq!(plan["roles"][0]["isolation"]["promise"]["backend"], "podman", "{plan}");
+    let out = env.run(["up"]).expect(0);
+    assert!(!out.all().contains("UN-ISOLATED"), "{}", out.all());
+    let status = env.status("A");
+    assert_eq!(status["status"]["isolation"]["backend"], "podman", "{status}");
+    let rows = status["enforcement"].as_array().expect("rows");
+    assert!(!rows.is_empty() && rows.iter().all(|row| row["level"] == "enforced"), "{status}");
+    let doctor = env.run(["doctor", "--json"]).json();
+    let checks = doctor["checks"].as_array().expect("checks");
+    let check = checks.iter().find(|check| check["name"] == "isolation: podman").expect("a row");
+    assert_ne!(check["level"], "fail", "{check}");
+    env.run(["down"]).expect(0);
+    let left = fs::read_dir(env.path(".ours-fleet/control/A/boxes")).expect("boxes").count();
+    assert_eq!(left, 0);
+}
+
 /// A host list that names nothing is an error, never an open network.
 #[rstest]
 #[case("{ network: allowlist }")]

@@ -134,15 +134,12 @@ fn unavailable(cursor: &Cursor<'_, '_>, block: &IsolationBlock, cx: &Cx<'_>) -> 
         let place = cursor.opt(key).map(|field| cx.place(field.at));
         list.push(not_built(&format!("isolation.{key}"), what, instead, place));
     };
-    match block.backend {
-        Backend::Podman => {
-            let what = format!("the backend `{}`", block.backend);
-            add("backend", &what, "write `backend: bubblewrap` or leave `backend` out");
-        }
-        Backend::Auto | Backend::Bubblewrap | Backend::Landlock | Backend::None => {}
-    }
     if block.image.is_some() {
-        add("image", "a container image", "leave `image` out and write `backend: bubblewrap`");
+        add(
+            "image",
+            "a container image",
+            "leave `image` out: the container shows the host's `/usr`",
+        );
     }
     list
 }

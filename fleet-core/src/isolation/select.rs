@@ -21,14 +21,14 @@ pub enum Fallback {
 
 /// Backends to try, in order. `none` is a choice, not a failure.
 ///
-/// In this build a block that names podman is refused at load, and has no candidate here.
+/// Podman is taken only where it is named.
 pub fn candidates(block: &IsolationBlock) -> Vec<BackendName> {
     match block.backend {
         Backend::Auto => vec![BackendName::Bubblewrap, BackendName::Landlock],
         Backend::Bubblewrap => vec![BackendName::Bubblewrap],
         Backend::Landlock => vec![BackendName::Landlock],
+        Backend::Podman => vec![BackendName::Podman],
         Backend::None => vec![BackendName::None],
-        Backend::Podman => Vec::new(),
     }
 }
 

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Cap, LimitFacts, Means, asked, rlimit};
 use crate::isolation::{
-    EnforcementLevel, EnforcementRow, IsolationBlock, OnUnavailable, Resources,
+    BackendName, EnforcementLevel, EnforcementRow, IsolationBlock, OnUnavailable, Resources,
 };
 
 /// One way to set caps: some by one means, the others, as far as they go, by the limits of a process.
@@ -52,9 +52,35 @@ pub fn strict_caps(block: &IsolationBlock, required: Option<String>) -> Option<S
     })
 }
 
+/// The evidence of a row that no cap stands behind.
+const UNCAPPED: &str = "not enforced with podman in this build";
+
+/// Whether caps are set on what a backend starts. What podman starts would not be in the group that
+/// is made for its client, and is capped by nothing: said, instead of a cap on the wrong process.
+pub fn capped(backend: BackendName) -> bool {
+    backend != BackendName::Podman
+}
+
+fn rows(resources: Resources, level: EnforcementLevel, evidence: &str) -> Vec<EnforcementRow> {
+    asked(resources)
+        .filter_map(|cap| {
+            let (item, evidence) = (cap.item(), evidence.to_owned());
+            Some(EnforcementRow { item, asked: cap.asked(resources)?, level, evidence })
+        })
+        .collect()
+}
+
 /// The rows that a launch on this machine promises for its caps. What a launch really holds is read
 /// back. A command without a sandbox can undo what its user may set.
-pub fn promise(facts: &LimitFacts, resources: Resources, isolated: bool) -> Vec<EnforcementRow> {
+pub fn promise(
+    facts: &LimitFacts,
+    resources: Resources,
+    backend: BackendName,
+) -> Vec<EnforcementRow> {
+    if !capped(backend) {
+        return rows(resources, EnforcementLevel::Missing, UNCAPPED);
+    }
+    let isolated = backend != BackendName::None;
     let first = attempts(facts, resources).into_iter().next();
     asked(resources)
         .filter_map(|cap| {
@@ -99,18 +125,19 @@ fn weak(facts: &LimitFacts, cap: Cap, resources: Resources) -> (EnforcementLevel
 }
 
 /// The rows where no trial was made: what a launch does wherever it can.
-pub fn assumed(resources: Resources, isolated: bool) -> Vec<EnforcementRow> {
-    let (level, evidence) = if isolated {
-        (EnforcementLevel::Enforced, "set from outside, if this machine can (`doctor` tries it)")
-    } else {
-        (EnforcementLevel::Degraded, "set, if this machine can; without a sandbox it can be undone")
+pub fn assumed(resources: Resources, backend: BackendName) -> Vec<EnforcementRow> {
+    let (level, evidence) = match backend {
+        BackendName::None => (
+            EnforcementLevel::Degraded,
+            "set, if this machine can; without a sandbox it can be undone",
+        ),
+        _ if !capped(backend) => (EnforcementLevel::Missing, UNCAPPED),
+        _ => (
+            EnforcementLevel::Enforced,
+            "set from outside, if this machine can (`doctor` tries it)",
+        ),
     };
-    asked(resources)
-        .filter_map(|cap| {
-            let (item, evidence) = (cap.item(), evidence.to_owned());
-            Some(EnforcementRow { item, asked: cap.asked(resources)?, level, evidence })
-        })
-        .collect()
+    rows(resources, level, evidence)
 }
 
 /// The first row that does not fully hold, for a refusal.
@@ -172,20 +199,39 @@ mod tests {
     #[test]
     fn what_nothing_holds_is_promised_by_nobody() {
         let level = |facts: &LimitFacts| -> Vec<_> {
-            promise(facts, ALL, true).into_iter().map(|row| row.level).collect()
+            promise(facts, ALL, BackendName::Bubblewrap).into_iter().map(|row| row.level).collect()
         };
         let root = LimitFacts { root: true, ..LimitFacts::default() };
         assert_eq!(level(&root), [Missing, Missing, Missing]);
         assert_eq!(level(&LimitFacts::default()), [Missing, Degraded, Missing]);
         let some = facts(&[(Means::Group, Cap::Mem)]);
         assert_eq!(level(&some), [Enforced, Degraded, Missing]);
-        assert!(promise(&some, Resources::default(), true).is_empty());
-        let bare = promise(&some, ALL, false);
+        assert!(promise(&some, Resources::default(), BackendName::Bubblewrap).is_empty());
+        let bare = promise(&some, ALL, BackendName::None);
         assert_eq!(bare[0].level, Degraded, "a command without a sandbox can undo it");
-        let rows = promise(&some, ALL, true);
+        let rows = promise(&some, ALL, BackendName::Bubblewrap);
         assert_eq!(weakest(&rows).map(|row| row.level), Some(Missing));
         assert_eq!(weakest(&rows[..2]).map(|row| row.level), Some(Degraded));
         assert_eq!(weakest(&rows[..1]), None);
         assert!(rows[2].evidence.contains("no cgroup"), "{}", rows[2].evidence);
+    }
+
+    #[test]
+    fn what_podman_starts_is_capped_by_nothing_and_said_so() {
+        let all = facts(&Cap::ALL.map(|cap| (Means::Group, cap)));
+        for (backend, expected) in [
+            (BackendName::Bubblewrap, Enforced),
+            (BackendName::Landlock, Enforced),
+            (BackendName::None, Degraded),
+            (BackendName::Podman, Missing),
+        ] {
+            assert_eq!(capped(backend), expected != Missing, "{backend}");
+            for rows in [promise(&all, ALL, backend), assumed(ALL, backend)] {
+                let levels: Vec<_> = rows.iter().map(|row| row.level).collect();
+                assert_eq!(levels, [expected; 3], "{backend}");
+                let said = rows.iter().all(|row| row.evidence.contains("with podman"));
+                assert_eq!(said, backend == BackendName::Podman, "{rows:?}");
+            }
+        }
     }
 }

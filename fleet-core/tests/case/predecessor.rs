@@ -170,7 +170,7 @@ type Look = fn(&Role) -> bool;
     |role: &Role| unavailable(role).is_empty()
         && role.isolation.as_ref().is_some_and(|it| it.allow_hosts.len() == 1))]
 #[case("isolation: {backend: podman, network: deny}",
-    |role: &Role| unavailable(role) == ["isolation.backend"])]
+    |role: &Role| unavailable(role).is_empty())]
 #[case("managed_cli: [task-workflow]", |role: &Role| unavailable(role) == ["managed_cli"])]
 #[case("auth_proxy: {kind: anthropic, base_url: 'http://127.0.0.1:8080/', required: false}",
     |role: &Role| unavailable(role) == ["auth_proxy"])]

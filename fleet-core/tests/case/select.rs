@@ -37,7 +37,7 @@ fn candidates_follow_the_backend_as_written() {
         (Backend::Bubblewrap, vec![BackendName::Bubblewrap]),
         (Backend::None, vec![BackendName::None]),
         (Backend::Landlock, vec![BackendName::Landlock]),
-        (Backend::Podman, vec![]),
+        (Backend::Podman, vec![BackendName::Podman]),
     ] {
         let block = IsolationBlock { backend, ..Default::default() };
         assert_eq!(candidates(&block), expected, "{backend}");

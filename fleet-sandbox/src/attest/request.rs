@@ -165,3 +165,39 @@ fn unwritable(policy: &IsolationPolicy, check: AttestCheck) -> Option<AttestChec
     });
     (!open).then(|| AttestCheck::new(check.item, Probe::Unwritable { path }))
 }
+
+/// What a container of podman is asked. `proc_masks` are covered by its plan.
+pub fn podman(
+    policy: &IsolationPolicy,
+    listeners: &[Listener],
+    hostname: &str,
+    proc_masks: &[&'static str],
+    etc_secrets: &[&'static str],
+) -> AttestRequest {
+    let mut checks = Vec::with_capacity(64 + policy.mounts.len());
+    checks.extend(mounts(policy));
+    checks.extend(caps(policy));
+    checks.extend(read_only(&["/", "/usr", "/etc", "/proc/sys/kernel/core_pattern"]));
+    checks.extend(empty(proc_masks.iter().copied().chain(["/sys/fs/cgroup"])));
+    if policy.system == SystemView::Full {
+        checks.extend(empty(etc_secrets.iter().copied()));
+    }
+    checks.push(namespace(Item::Filesystem, "mnt"));
+    if policy.network != NetworkMode::Allow {
+        checks.push(namespace(Item::Network, "net"));
+        checks.push(AttestCheck::new(Item::Network, Probe::LoopbackOnly));
+        checks.extend(network(listeners));
+    }
+    checks.push(namespace(Item::Processes, "pid"));
+    checks.push(namespace(Item::Processes, "cgroup"));
+    // The init program and the one that asks; numbers were also given to the runtime's threads.
+    checks.push(AttestCheck::new(Item::Processes, Probe::Processes { most: 64 }));
+    checks.push(namespace(Item::Ipc, "ipc"));
+    checks.push(namespace(Item::Hostname, "uts"));
+    let name = hostname.to_owned();
+    checks.push(AttestCheck::new(Item::Hostname, Probe::Hostname { name }));
+    checks.push(namespace(Item::Capabilities, "user"));
+    checks.extend(privileges(false));
+    checks.extend(inherited(&[]));
+    AttestRequest::new(checks)
+}

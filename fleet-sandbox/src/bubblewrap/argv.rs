@@ -6,7 +6,6 @@
 //! Tests: `golden/argv.rs` (whole lines), `property/plan.rs` (nothing added, command unchanged).
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 use fleet_core::isolation::network::{Listener, NetworkLayout};
 use fleet_core::isolation::system::ETC_SHOWN;
@@ -21,6 +20,7 @@ use fleet_core::launch::{
 use fleet_core::port::{FileKind, PlanError, ProbeEvidence};
 
 use super::fold::Folded;
+use super::made;
 use super::system::{HostView, SystemPath};
 use crate::attest;
 use crate::seccomp;
@@ -28,12 +28,9 @@ use crate::seccomp;
 /// The name of every sandbox.
 pub(crate) const HOSTNAME: &str = "sandbox";
 
-const HOSTS: &str = "127.0.0.1 localhost\n::1 localhost\n127.0.1.1 sandbox\n";
 /// Words and descriptors of a usual line beside its mounts: a guess that saves moving them about.
 const FIXED_WORDS: usize = 256;
 const FIXED_DESCRIPTORS: usize = 16;
-/// Made up: the real one identifies the machine.
-const MACHINE_ID: &str = "5a9db0c5a9db0c5a9db0c5a9db0c5a9d\n";
 
 type Word = Cow<'static, str>;
 
@@ -102,7 +99,7 @@ pub(super) fn system_view(host: &HostView, policy: &IsolationPolicy) -> Vec<Word
 
 /// A sandbox inside the sandbox can mount its own `/proc` only if nothing covers ours. The host's
 /// root writes `/proc/sys` even without capabilities, so for root the covers stay.
-fn masks_proc(host: &HostView, policy: &IsolationPolicy) -> bool {
+pub(crate) fn masks_proc(host: &HostView, policy: &IsolationPolicy) -> bool {
     !policy.nested_sandbox || host.uid == 0
 }
 
@@ -178,7 +175,8 @@ impl Line {
         let request = if let Some((identity, file)) = mount.identity.zip(mount.kind) {
             DescriptorRequest::Source { path: source.to_owned(), identity, file }
         } else {
-            let made = |Preparation::MakeDir { path }: &Preparation| path == source;
+            let made =
+                |made: &Preparation| *made == Preparation::MakeDir { path: source.to_owned() };
             match self.prepare.iter().position(made) {
                 Some(index) => DescriptorRequest::Prepared { index },
                 None if matches!(mount.origin, MountOrigin::SharedItem { .. }) => return Ok(()),
@@ -229,7 +227,9 @@ pub(super) fn plan(
     }
     line.words.extend(system_view(host, policy).into_iter().map(PlanWord::Text));
     if policy.system == SystemView::Curated {
-        generated_etc(&mut line, host, policy, &layout);
+        for (path, content) in made::etc(host, policy, &layout) {
+            line.data(path, content);
+        }
     }
     line.words.extend(in_memory(policy).into_iter().map(PlanWord::Text));
     if policy.system == SystemView::Full
@@ -270,45 +270,7 @@ pub(super) fn plan(
     })
 }
 
-fn generated_etc(
-    line: &mut Line,
-    host: &HostView,
-    policy: &IsolationPolicy,
-    layout: &NetworkLayout,
-) {
-    let HostView { uid, gid, .. } = host;
-    // A name that would break the format is not worth a failed launch.
-    let plain = host.user.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
-    let user = if plain && !host.user.is_empty() { host.user.as_str() } else { "agent" };
-    let home = policy.home.as_str().replace(':', "_");
-    let mut passwd = String::new();
-    let mut group = String::new();
-    if *uid != 0 {
-        passwd.push_str("root:x:0:0:root:/root:/usr/sbin/nologin\n");
-    }
-    if *gid != 0 {
-        group.push_str("root:x:0:\n");
-    }
-    // Writing into a text cannot fail.
-    let _ = writeln!(passwd, "{user}:x:{uid}:{gid}::{home}:/bin/sh");
-    passwd.push_str("nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n");
-    let _ = writeln!(group, "{user}:x:{gid}:\nnogroup:x:65534:");
-    line.data("/etc/passwd", passwd);
-    line.data("/etc/group", group);
-    let mut hosts = HOSTS.to_owned();
-    for (address, name) in &layout.hosts {
-        let _ = writeln!(hosts, "{address} {name}");
-    }
-    line.data("/etc/hosts", hosts);
-    line.data("/etc/machine-id", MACHINE_ID.to_owned());
-    let resolver = match policy.network {
-        NetworkMode::Allow => host.resolv_conf.clone().unwrap_or_default(),
-        _ => "# no network\n".to_owned(),
-    };
-    line.data("/etc/resolv.conf", resolver);
-}
-
-fn missing_source(mount: &Mount) -> PlanError {
+pub(crate) fn missing_source(mount: &Mount) -> PlanError {
     PlanError::MissingSource {
         source_path: mount.source.to_string(),
         origin: origin_text(&mount.origin),

@@ -101,7 +101,7 @@ impl IsolationBackend for BubblewrapIsolation {
 }
 
 /// The mode with every endpoint that can be reached.
-fn reachable(policy: &IsolationPolicy) -> String {
+pub(crate) fn reachable(policy: &IsolationPolicy) -> String {
     let list: Vec<String> = policy.reachable.iter().map(ToString::to_string).collect();
     let list = if list.is_empty() { "nothing".to_owned() } else { list.join(", ") };
     format!("{}: {list}", policy.network)

@@ -28,6 +28,7 @@ pub(super) struct Fulfilled {
     release: Option<OwnedFd>,
     asked: Option<(AttestRequest, Canaries)>,
     answers: Option<OwnedFd>,
+    life: Vec<OwnedFd>,
 }
 
 /// What a sandbox is asked about itself, and our end of the pipe on which it answers.
@@ -66,6 +67,11 @@ impl Fulfilled {
         self.release.take()
     }
 
+    /// Our ends of the life lines, to be held until the launch has ended.
+    pub(super) fn take_life(&mut self) -> Vec<OwnedFd> {
+        std::mem::take(&mut self.life)
+    }
+
     /// What the sandbox is asked, if it is asked anything.
     pub(super) fn take_asked(&mut self) -> Option<Asked> {
         let ((request, canaries), answers) = self.asked.take().zip(self.answers.take())?;
@@ -76,7 +82,7 @@ impl Fulfilled {
 pub(super) fn fulfil(launch: &LaunchFile, prepared: &Prepared) -> Result<Fulfilled, Refusal> {
     let plan = &launch.plan;
     let known = plan.argv.iter().all(|word| match word {
-        PlanWord::Text(_) => true,
+        PlanWord::Text(_) | PlanWord::Scratch { .. } | PlanWord::Tty => true,
         PlanWord::Descriptor(index) | PlanWord::DescriptorPath(index) => {
             *index < plan.descriptors.len()
         }
@@ -88,6 +94,7 @@ pub(super) fn fulfil(launch: &LaunchFile, prepared: &Prepared) -> Result<Fulfill
         open_source(&check.path, check.identity, check.file)?;
     }
     let (mut status, mut release, mut asked, mut answers) = (None, None, None, None);
+    let mut life = Vec::new();
     let mut passed = Vec::with_capacity(plan.descriptors.len());
     for request in &plan.descriptors {
         passed.push(match request {
@@ -140,12 +147,22 @@ pub(super) fn fulfil(launch: &LaunchFile, prepared: &Prepared) -> Result<Fulfill
                 }
                 read
             }
+            DescriptorRequest::Environment => {
+                let text = serde_json::to_vec(&launch.env)
+                    .map_err(|error| Refusal::Plan { why: error.to_string() })?;
+                in_memory("environment", &text)?
+            }
+            DescriptorRequest::LifeLine => {
+                let (read, write) = pipe()?;
+                life.push(write);
+                read
+            }
         });
     }
     if asked.is_some() != answers.is_some() {
         return Err(Refusal::Plan { why: "questions and answers belong together".to_owned() });
     }
-    Ok(Fulfilled { passed, status, release, asked, answers })
+    Ok(Fulfilled { passed, status, release, asked, answers, life })
 }
 
 fn pipe() -> Result<(OwnedFd, OwnedFd), Refusal> {

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use fleet_core::launch::{Cleanup, LaunchPlan, Preparation};
 use fleet_core::port::FileKind;
 use rustix::fs::{self, AtFlags, Mode, OFlags};
@@ -25,7 +25,7 @@ struct Directory {
 
 impl Prepared {
     pub(super) fn make(&mut self, plan: &LaunchPlan) -> Result<(), Refusal> {
-        for Preparation::MakeDir { path } in &plan.prepare {
+        for path in directories(plan) {
             let made = make_directory(path).map_err(|errno| Refusal::Prepare {
                 path: path.clone(),
                 why: match errno {
@@ -47,10 +47,8 @@ impl Prepared {
     /// launch may have made it and still rely on it.
     pub(super) fn undo(&self, plan: &LaunchPlan) {
         for Cleanup::RemoveEmptyDir { path } in &plan.cleanup {
-            let prepared = plan
-                .prepare
-                .iter()
-                .position(|Preparation::MakeDir { path: made }| made == path)
+            let prepared = directories(plan)
+                .position(|made| made == path)
                 .map(|index| self.directories.get(index).is_some_and(|found| found.made_here));
             if prepared.unwrap_or(true) {
                 // Not empty, gone, or no longer reachable without links: then it is not ours.
@@ -58,6 +56,14 @@ impl Prepared {
             }
         }
     }
+}
+
+/// Those to make, in their order. A plan that refers to them by number makes nothing else.
+fn directories(plan: &LaunchPlan) -> impl Iterator<Item = &Utf8PathBuf> {
+    plan.prepare.iter().filter_map(|prepare| match prepare {
+        Preparation::MakeDir { path } => Some(path),
+        Preparation::Scratch { .. } => None,
+    })
 }
 
 fn parent_and_name(path: &Utf8Path) -> Result<(OwnedFd, &str), Errno> {

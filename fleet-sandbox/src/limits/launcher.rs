@@ -50,14 +50,20 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Without a sandbox the command has the rights of whoever made its group, and can leave it.
+    /// Without a sandbox the command has the rights of whoever made its group, and can leave it. What
+    /// podman starts was never known to be in it.
     pub(crate) fn judge(&mut self, backend: BackendName) {
-        if backend != BackendName::None {
-            return;
-        }
-        for row in self.rows.iter_mut().filter(|row| row.level == EnforcementLevel::Enforced) {
-            row.level = EnforcementLevel::Degraded;
-            row.evidence = format!("{}; without a sandbox it can be undone", row.evidence);
+        let (level, why) = match backend {
+            BackendName::None => (EnforcementLevel::Degraded, "without a sandbox it can be undone"),
+            BackendName::Podman => (EnforcementLevel::Missing, "on podman's client only"),
+            BackendName::Bubblewrap | BackendName::Landlock => return,
+        };
+        let weaker = |row: &EnforcementRow| {
+            row.level == EnforcementLevel::Enforced || level == EnforcementLevel::Missing
+        };
+        for row in self.rows.iter_mut().filter(|row| weaker(row)) {
+            row.level = level;
+            row.evidence = format!("{}; {why}", row.evidence);
         }
     }
 

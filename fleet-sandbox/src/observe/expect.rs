@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use fleet_core::isolation::BackendName;
 use fleet_core::launch::{DescriptorRequest, LaunchPlan, PlanWord};
 use fleet_core::port::FileIdentity;
 
@@ -48,8 +49,16 @@ impl Expected {
     }
 }
 
-/// `None` when the line holds a flag that is not known: then nothing can be said.
+/// `None` when the line holds a flag that is not known, or there is no sandbox: then nothing can be said.
 pub(super) fn expected(plan: &LaunchPlan) -> Option<Expected> {
+    match plan.backend {
+        BackendName::Bubblewrap => bubblewrap(plan),
+        BackendName::Podman => super::podman::expected(plan),
+        BackendName::Landlock | BackendName::None => None,
+    }
+}
+
+fn bubblewrap(plan: &LaunchPlan) -> Option<Expected> {
     // A descriptor stands as its index in the list of requests, marked by a byte no path holds.
     let words: Vec<String> = plan
         .argv
@@ -58,6 +67,8 @@ pub(super) fn expected(plan: &LaunchPlan) -> Option<Expected> {
         .map(|word| match word {
             PlanWord::Text(text) => text.to_string(),
             PlanWord::Descriptor(index) | PlanWord::DescriptorPath(index) => format!("\0{index}"),
+            // None of these in a line of bubblewrap.
+            PlanWord::Scratch { .. } | PlanWord::Tty => String::new(),
         })
         .collect();
     let network = plan.network.iter().flat_map(|network| &network.listeners);

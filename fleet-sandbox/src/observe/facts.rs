@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
+use fleet_core::isolation::BackendName;
 use fleet_core::launch::{LaunchFile, LaunchPlan};
 use fleet_core::port::FileIdentity;
 use rustix::fs::{self, CWD, Mode, OFlags, ResolveFlags};
@@ -89,7 +90,11 @@ pub(crate) fn look(launch: &LaunchFile, at: Sandboxed) -> Facts {
             .ok()
             .map(|text| mountinfo(&text).collect()),
         visible: visible(pid, &launch.plan),
-        environment: environment(at.program, launch),
+        // podman does not have it; it is the command's own then.
+        environment: match launch.plan.backend {
+            BackendName::Podman => environment(at.command, launch),
+            _ => environment(at.program, launch),
+        },
         arguments: arguments(at.program),
     }
 }

@@ -6,6 +6,7 @@ use fleet_core::launch::LaunchPlan;
 use super::confined;
 use super::expect::{Expected, ExpectedMount, What, expected};
 use super::facts::Facts;
+use super::podman;
 use crate::procfs::MountLine;
 
 pub(super) type Verdict = (EnforcementLevel, String);
@@ -25,7 +26,8 @@ pub(super) fn unseen() -> Verdict {
 /// One row for each promised one. Without facts, because the command ended before it could be looked
 /// at, nothing is `enforced`.
 pub fn rows(plan: &LaunchPlan, seen: Option<&Facts>) -> Vec<EnforcementRow> {
-    let wanted = if plan.backend == BackendName::Bubblewrap { expected(plan) } else { None };
+    let wanted = expected(plan);
+    let judge = if plan.backend == BackendName::Podman { podman::judge } else { judge };
     let confined = plan.backend == BackendName::Landlock;
     plan.promise
         .iter()
@@ -52,9 +54,9 @@ fn judge_bare(promised: &EnforcementRow, facts: &Facts) -> Verdict {
     }
 }
 
-fn judge(item: Item, wanted: &Expected, facts: &Facts) -> Verdict {
+pub(super) fn judge(item: Item, wanted: &Expected, facts: &Facts) -> Verdict {
     match item {
-        Item::Filesystem => filesystem(wanted, facts),
+        Item::Filesystem => filesystem(&wanted.mounts, wanted.locked_root, facts),
         Item::Network => network(wanted, facts),
         Item::Processes => processes(wanted, facts),
         Item::Ipc => own_namespace(facts, "ipc", "an IPC namespace of its own"),
@@ -106,7 +108,7 @@ pub(super) fn status<'a>(facts: &'a Facts, name: &str) -> Option<&'a str> {
     facts.status.as_ref()?.get(name).map(String::as_str)
 }
 
-fn own_namespace(facts: &Facts, name: &str, evidence: &str) -> Verdict {
+pub(super) fn own_namespace(facts: &Facts, name: &str, evidence: &str) -> Verdict {
     match facts.own_namespace.get(name) {
         Some(true) => holds(evidence),
         Some(false) => fails(format!("the host's {name} namespace")),
@@ -116,7 +118,7 @@ fn own_namespace(facts: &Facts, name: &str, evidence: &str) -> Verdict {
 
 /// What cannot be seen in the kernel is taken from the command line that the sandbox program really
 /// got, which its own process shows.
-fn given(facts: &Facts, words: &[&str]) -> Verdict {
+pub(super) fn given(facts: &Facts, words: &[&str]) -> Verdict {
     let shown = words.join(" ");
     match &facts.arguments {
         None => unseen(),
@@ -202,14 +204,14 @@ pub(super) fn environment(facts: &Facts) -> Verdict {
     }
 }
 
-fn filesystem(wanted: &Expected, facts: &Facts) -> Verdict {
+pub(super) fn filesystem(wanted: &[ExpectedMount], locked_root: bool, facts: &Facts) -> Verdict {
     let Some(mounts) = &facts.mounts else { return unseen() };
     if facts.own_namespace.get("mnt") != Some(&true) {
         return fails("the host's mount namespace");
     }
     let mut complaints: Vec<String> =
-        wanted.mounts.iter().filter_map(|mount| complaint(mount, mounts, facts)).collect();
-    if wanted.locked_root && !mounts.iter().any(|line| line.point == b"/" && line.is_read_only()) {
+        wanted.iter().filter_map(|mount| complaint(mount, mounts, facts)).collect();
+    if locked_root && !mounts.iter().any(|line| line.point == b"/" && line.is_read_only()) {
         complaints.push("/ is writable".to_owned());
     }
     complaints.extend(mounts.iter().filter(|line| is_extra(line, wanted)).map(|line| {
@@ -267,10 +269,10 @@ fn in_bytes(text: &str) -> Option<u64> {
 }
 
 /// A mount that is neither asked for nor below one that is: binds bring their submounts along.
-fn is_extra(line: &MountLine, wanted: &Expected) -> bool {
+fn is_extra(line: &MountLine, wanted: &[ExpectedMount]) -> bool {
     let Ok(point) = std::str::from_utf8(&line.point) else { return true };
     point != "/"
-        && !wanted.mounts.iter().any(|mount| {
+        && !wanted.iter().any(|mount| {
             let below = point
                 .strip_prefix(mount.destination.as_str())
                 .is_some_and(|rest| rest.starts_with('/'));

@@ -43,6 +43,12 @@ pub(super) fn console(launcher: &Command) -> Console {
 }
 
 impl Console {
+    pub(super) fn resize(&self, rows: u16, columns: u16) {
+        let size =
+            rustix::termios::Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        rustix::termios::tcsetwinsize(&self.master, size).expect("resize");
+    }
+
     /// All output up to the end.
     pub(super) fn finish(mut self) -> String {
         let mut shown = Vec::new();
@@ -87,8 +93,7 @@ fn a_resize_reaches_the_command() {
     let argv = ["/bin/sh", "-c", &script];
     let console = console(&launch.launcher(launch.plan(&launch.policy(), &argv), &argv));
     assert!(running(|| ready.exists()));
-    let size = rustix::termios::Winsize { ws_row: 30, ws_col: 90, ws_xpixel: 0, ws_ypixel: 0 };
-    rustix::termios::tcsetwinsize(&console.master, size).expect("resize");
+    console.resize(30, 90);
     assert!(running(|| seen.exists()));
     console.finish();
 }

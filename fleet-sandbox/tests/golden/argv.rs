@@ -106,6 +106,11 @@ pub(crate) fn shown(plan: &LaunchPlan) -> String {
         let written = match word {
             PlanWord::Text(word) if word.starts_with("--") => write!(text, "\n{word}"),
             PlanWord::Text(word) => write!(text, " {word:?}"),
+            PlanWord::Scratch { before, after } if before.is_empty() => {
+                write!(text, " <own>{after}")
+            }
+            PlanWord::Scratch { before, after } => write!(text, "\n{before}<own>{after}"),
+            PlanWord::Tty => write!(text, "\n<tty>"),
             PlanWord::Descriptor(index) | PlanWord::DescriptorPath(index) => {
                 let request = serde_json::to_string(&plan.descriptors[*index]).expect("json");
                 write!(text, " <{request}>")
@@ -153,6 +158,7 @@ fn every_flag_is_in_the_table() {
             .map(|word| match word {
                 PlanWord::Text(text) => text.to_string(),
                 PlanWord::Descriptor(index) | PlanWord::DescriptorPath(index) => index.to_string(),
+                PlanWord::Scratch { .. } | PlanWord::Tty => panic!("not for bubblewrap"),
             })
             .collect();
         assert!(flags::split(&words).is_some_and(|parts| parts.len() > 20));

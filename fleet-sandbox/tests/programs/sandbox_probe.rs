@@ -29,10 +29,12 @@ unsafe extern "C" {
 
 type Attempt = Result<String, String>;
 
+type Hidden = fn(&[std::ffi::OsString]) -> i32;
+
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if let [word, file] = args.as_slice()
-        && word == "pane"
+        && (word == "pane" || word == "_pane")
     {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
@@ -58,10 +60,16 @@ fn main() {
         std::process::exit(fleet_sandbox::attest::inside(&arguments));
     }
     if let [word, arguments @ ..] = args.as_slice()
-        && word == fleet_sandbox::landlock::COMMAND
+        && let Some((_, run)) = [
+            (fleet_sandbox::landlock::COMMAND, fleet_sandbox::landlock::inside as Hidden),
+            (fleet_sandbox::podman::KEEP, fleet_sandbox::podman::keep),
+            (fleet_sandbox::podman::ENTER, fleet_sandbox::podman::inside),
+        ]
+        .iter()
+        .find(|(verb, _)| word == verb)
     {
         let arguments: Vec<std::ffi::OsString> = arguments.iter().map(Into::into).collect();
-        std::process::exit(fleet_sandbox::landlock::inside(&arguments));
+        std::process::exit(run(&arguments));
     }
     if let [word, file, attempts @ ..] = args.as_slice()
         && word == "each"

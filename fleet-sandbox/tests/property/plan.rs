@@ -83,6 +83,7 @@ proptest! {
         let words: Vec<String> = plan.argv[1..].iter().map(|word| match word {
             PlanWord::Text(text) => text.to_string(),
             PlanWord::Descriptor(index) | PlanWord::DescriptorPath(index) => format!("#{index}"),
+            PlanWord::Scratch { .. } | PlanWord::Tty => panic!("not for bubblewrap"),
         }).collect();
         let mut left = policy.mounts.clone();
         for (flag, operands) in flags::split(&words).expect("known flags") {

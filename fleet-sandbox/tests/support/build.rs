@@ -12,7 +12,7 @@ use fleet_core::path::LexicalPath;
 use fleet_core::port::{
     CommandSpec, Exec, ExecError, ExecOutput, Exit, FileIdentity, FileKind, ProbeEvidence,
 };
-use fleet_sandbox::{BubblewrapIsolation, HostView, LandlockIsolation};
+use fleet_sandbox::{BubblewrapIsolation, HostView, LandlockIsolation, PodmanIsolation};
 
 /// The port, as simple as it can be: blocking, without a limit.
 #[derive(Debug)]
@@ -68,6 +68,21 @@ impl Host {
         HostView::find_program(&Self::path_directories(), "bwrap")
     }
 
+    /// The podman backend; `None` where it is not installed or this user may not
+    /// use it.
+    pub(crate) fn podman() -> Option<PodmanIsolation> {
+        let directories = Self::path_directories();
+        HostView::find_program(&directories, "podman")?;
+        let user = user_name();
+        let backend = PodmanIsolation::new(
+            &directories,
+            HostView::gather(&user),
+            super::probe_program().to_owned(),
+            Arc::new(TestExec),
+        );
+        backend.needs().ok().map(|()| backend)
+    }
+
     pub(crate) fn is_root() -> bool {
         rustix::process::getuid().is_root()
     }
@@ -97,6 +112,23 @@ impl Host {
         } else {
             None
         }
+    }
+}
+
+/// The name of this user, as the user database has it.
+fn user_name() -> String {
+    let uid = rustix::process::getuid().as_raw().to_string();
+    let users = std::fs::read_to_string("/etc/passwd").expect("the user database");
+    let line = users.lines().find(|line| line.split(':').nth(2) == Some(&*uid));
+    line.and_then(|line| line.split(':').next()).unwrap_or("nobody").to_owned()
+}
+
+/// Evidence of a podman.
+pub(crate) fn podman_evidence() -> ProbeEvidence {
+    ProbeEvidence {
+        version: "podman version 4.3.1".to_owned(),
+        program: "/usr/bin/podman".to_owned(),
+        features: Vec::new(),
     }
 }
 

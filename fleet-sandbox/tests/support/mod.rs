@@ -4,8 +4,8 @@ mod build;
 pub(crate) mod caps;
 mod run;
 
-pub(crate) use build::{Host, PolicyBuilder, TestExec, evidence, lexical};
-pub(crate) use run::{Launch, Outcome, probe_program, processes_with, records, running};
+pub(crate) use build::{Host, PolicyBuilder, TestExec, evidence, lexical, podman_evidence};
+pub(crate) use run::{Launch, Outcome, probe_program, processes_with, records, running, within};
 
 /// Skips a test with a reason; with `REQUIRE_ALL=1` a skip is a failure.
 macro_rules! skip {
@@ -30,6 +30,17 @@ macro_rules! need_bwrap {
     };
 }
 pub(crate) use need_bwrap;
+
+/// The podman backend; leaves the test unless podman is installed and this user may run it.
+macro_rules! need_podman {
+    () => {{
+        let Some(backend) = crate::support::Host::podman() else {
+            crate::support::skip!("podman or what it needs is not installed, or not for this user");
+        };
+        backend
+    }};
+}
+pub(crate) use need_podman;
 
 /// Leaves the test unless it runs as root: then the control would not leak.
 macro_rules! need_root {

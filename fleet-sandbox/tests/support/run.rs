@@ -227,8 +227,13 @@ impl Outcome {
 }
 
 /// Waits until a condition holds; `false` if it does not within ten seconds.
-pub(crate) fn running(mut condition: impl FnMut() -> bool) -> bool {
-    let until = Instant::now() + Duration::from_secs(10);
+pub(crate) fn running(condition: impl FnMut() -> bool) -> bool {
+    within(10, condition)
+}
+
+/// The same with another limit: a container takes seconds on a busy machine.
+pub(crate) fn within(seconds: u64, mut condition: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + Duration::from_secs(seconds);
     while Instant::now() < until {
         if condition() {
             return true;

@@ -77,6 +77,7 @@ pub(super) fn role(fleet: &Fleet, resolved: &ResolvedRole<'_>) -> Option<Check> 
 
 #[cfg(test)]
 mod tests {
+    use fleet_core::isolation::BackendName;
     use fleet_core::limits::CapFact;
 
     use super::super::tests::{bare, fleet as fleet_of};
@@ -115,7 +116,7 @@ mod tests {
             let role = fleet.roles.values().next().expect("one");
             let mut resolved = bare(role);
             let resources = role.isolation.as_ref().expect("a block").resources;
-            resolved.promise = limits::promise(&facts(usable), resources, true);
+            resolved.promise = limits::promise(&facts(usable), resources, BackendName::Bubblewrap);
             let check = super::role(&fleet, &resolved).expect("a row");
             assert_eq!((check.name.as_str(), check.level), ("isolation: A caps", level));
             assert_eq!(check.fix.is_some(), level != Level::Pass);

@@ -47,23 +47,37 @@ fn tmux_major(text: &str) -> Option<u32> {
 
 /// A real sandbox with no mount but the system's. Fails only where a role needs one.
 pub(super) async fn bubblewrap(app: &App, needed: bool) -> Vec<Check> {
-    const ID: &str = "isolation: bubblewrap";
-    let Some(backend) = app.backend(BackendName::Bubblewrap) else {
-        return vec![Check::new(ID, Level::Fail, "not in this build").fix("use another build")];
+    backend(app, BackendName::Bubblewrap, "isolation: bubblewrap", needed).await
+}
+
+/// A real container, where a role names it: nothing else uses it.
+pub(super) async fn podman(app: &App, named: bool) -> Vec<Check> {
+    if !named {
+        return Vec::new();
+    }
+    backend(app, BackendName::Podman, PODMAN, true).await
+}
+
+/// The row of [`podman`].
+pub(super) const PODMAN: &str = "isolation: podman";
+
+async fn backend(app: &App, name: BackendName, id: &'static str, needed: bool) -> Vec<Check> {
+    let Some(backend) = app.backend(name) else {
+        return vec![Check::new(id, Level::Fail, "not in this build").fix("use another build")];
     };
     vec![match backend.probe(&bare_policy()).await {
         Ok(evidence) => {
             let detail = format!("{} ({})", evidence.version, evidence.program);
             if app.runtime.world.uid == 0 {
-                Check::new(ID, Level::Warn, format!("{detail}; fleet runs as root"))
+                Check::new(id, Level::Warn, format!("{detail}; fleet runs as root"))
                     .fix("run the fleet as an ordinary user where you can")
             } else {
-                Check::new(ID, Level::Pass, detail)
+                Check::new(id, Level::Pass, detail)
             }
         }
         Err(failure) => {
             let level = if needed { Level::Fail } else { Level::Warn };
-            Check::new(ID, level, failure.to_string()).fix(remedy(&failure))
+            Check::new(id, level, failure.to_string()).fix(remedy(&failure))
         }
     }]
 }

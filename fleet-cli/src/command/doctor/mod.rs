@@ -29,6 +29,9 @@ use crate::ui::{Table, Tone, document};
 /// No single check takes longer.
 const LIMIT: Duration = Duration::from_secs(5);
 
+/// The same for one that starts a container.
+const SLOW: Duration = Duration::from_secs(40);
+
 /// How a check ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
@@ -107,8 +110,16 @@ impl Check {
 
 /// Ends a check that hangs.
 async fn limited(name: &'static str, check: impl Future<Output = Vec<Check>>) -> Vec<Check> {
-    tokio::time::timeout(LIMIT, check).await.unwrap_or_else(|_| {
-        let detail = format!("no result within {} s", LIMIT.as_secs());
+    within(LIMIT, name, check).await
+}
+
+async fn within(
+    limit: Duration,
+    name: &'static str,
+    check: impl Future<Output = Vec<Check>>,
+) -> Vec<Check> {
+    tokio::time::timeout(limit, check).await.unwrap_or_else(|_| {
+        let detail = format!("no result within {} s", limit.as_secs());
         vec![
             Check::new(name, Level::Fail, detail).fix(
                 "run `ours-fleet doctor` again; if it stays, look at the load of this machine",
@@ -140,10 +151,16 @@ pub async fn run(app: &App, args: &args::Doctor) -> Result<ExitStatus, CliError>
 
     let facts = app.runtime.ports.limits.facts().await;
     let capped = fleet.is_some_and(|fleet| fleet.roles.values().any(caps::asks));
-    let (mut checks, tmux, bubblewrap, (harness_checks, role_checks)) = tokio::join!(
+    let podman = fleet.is_some_and(|fleet| {
+        let blocks = fleet.roles.values().filter_map(|role| role.isolation.as_ref());
+        blocks.into_iter().any(|block| block.backend == Backend::Podman)
+    });
+
+    let (mut checks, tmux, bubblewrap, podman, (harness_checks, role_checks)) = tokio::join!(
         limited("install", install(app)),
         limited("tmux", host::tmux(app)),
         limited("isolation: bubblewrap", host::bubblewrap(app, isolated)),
+        within(SLOW, host::PODMAN, host::podman(app, podman)),
         async {
             let (native, versions) = match fleet {
                 Some(fleet) => tokio::join!(
@@ -168,6 +185,7 @@ pub async fn run(app: &App, args: &args::Doctor) -> Result<ExitStatus, CliError>
     checks.extend(tmux);
     checks.push(supervisor(app));
     checks.extend(bubblewrap);
+    checks.extend(podman);
     checks.push(caps::host(&facts, capped));
     checks.extend(harness_checks);
     checks.extend(role_checks);

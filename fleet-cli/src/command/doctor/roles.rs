@@ -71,6 +71,7 @@ async fn isolation(app: &App, resolved: &ResolvedRole<'_>, limit: Duration) -> C
         return check(Level::Fail, "the sandbox cannot be resolved".to_owned())
             .fix("see `ours-fleet config`");
     };
+    let limit = if backend.name() == BackendName::Podman { super::SLOW } else { limit };
     match timeout(limit, backend.probe(policy)).await {
         Ok(Ok(_)) => usable(app, resolved, block, &**backend, policy),
         Ok(Err(failure)) => match lesser(app, resolved, block, policy, limit).await {

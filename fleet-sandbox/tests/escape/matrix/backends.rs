@@ -6,7 +6,7 @@ use fleet_core::launch::LaunchPlan;
 use fleet_core::port::{IsolationBackend, ProbeEvidence};
 
 use super::probe::{Mode, User};
-use crate::support::{Host, Launch, PolicyBuilder, evidence, probe_program};
+use crate::support::{Host, Launch, PolicyBuilder, evidence, podman_evidence, probe_program};
 
 type Usable = (Box<dyn IsolationBackend>, ProbeEvidence);
 
@@ -18,6 +18,8 @@ pub(super) struct Entry {
     make: fn(&Utf8Path) -> Option<Usable>,
     /// Attempts that get through in every mode, with the reason: the backend's expected column.
     pub(super) leaks: &'static [(&'static str, &'static str)],
+    /// Rows shown by tests of their own of which this backend has one; `None` for all.
+    pub(super) tests: Option<&'static [&'static str]>,
     /// Whether its refusals are those of the list of attempts (`expected`).
     pub(super) exact: bool,
     /// Whether it takes a role at all. What it does not take it refuses to start.
@@ -30,6 +32,7 @@ pub(super) const ALL: &[Entry] = &[
         kind: Backend::Bubblewrap,
         make: bubblewrap,
         leaks: &[],
+        tests: None,
         exact: true,
         takes: |_, _| true,
     },
@@ -38,8 +41,19 @@ pub(super) const ALL: &[Entry] = &[
         kind: Backend::Landlock,
         make: landlock,
         leaks: super::confined::LEAKS,
+        tests: None,
         exact: false,
         takes: |mode, user| matches!(mode, Mode::Deny | Mode::Allow) && user == User::Plain,
+    },
+    Entry {
+        name: "podman",
+        kind: Backend::Podman,
+        make: podman,
+        leaks: &[],
+        // `integration/podman.rs` and `escape/podman.rs`; 54 is the launcher's, whatever the backend.
+        tests: Some(&["19", "50", "51", "52", "53", "54"]),
+        exact: false,
+        takes: |_, _| true,
     },
 ];
 
@@ -88,4 +102,8 @@ fn landlock(_: &Utf8Path) -> Option<Usable> {
         let usable: Usable = (Box::new(backend), evidence(probe_program(), true));
         usable
     })
+}
+
+fn podman(_: &Utf8Path) -> Option<Usable> {
+    Some((Box::new(Host::podman()?), podman_evidence()))
 }

@@ -62,7 +62,10 @@ impl Controls {
 fn judge(probe: &Probe, entry: &Entry, mode: Mode, inside: &Ran, controls: &Controls) -> Cell {
     let leak = match probe.kind {
         Kind::Attempt { leak, .. } => leak,
-        Kind::Test(_) => return Cell::Test,
+        Kind::Test(_) => {
+            let tested = entry.tests.is_none_or(|rows| rows.contains(&probe.number));
+            return if tested { Cell::Test } else { Cell::NotMeasured("first") };
+        }
     };
     let answer = inside.answer(probe);
     assert!(!answer.contains("unknown attempt"), "{}: {answer}", probe.number);

@@ -93,6 +93,7 @@ pub(super) const REASONS: &[(&str, &str)] = &[
         "only with a capability could the bounding set be emptied; no_new_privs makes it useless",
     ),
     ("no namespaces", "what only a namespace of its own would hide"),
+    ("first", "has a test of its own for bubblewrap, and none for this backend"),
 ];
 
 /// A row of the matrix.
@@ -221,6 +222,8 @@ pub(super) enum Cell {
     Test,
     /// The backend starts no such role.
     Refused,
+    /// There is no test of it for this backend.
+    NotMeasured(&'static str),
     /// Got through although it must not, or was refused otherwise than expected.
     Unexpected(String),
     /// Did not get through although it must.
@@ -236,6 +239,7 @@ impl Cell {
             Self::NoControl(reason) => format!("no control: {reason}"),
             Self::Test => "test".to_owned(),
             Self::Refused => "refused".to_owned(),
+            Self::NotMeasured(reason) => format!("not measured: {reason}"),
             Self::Unexpected(_) => "UNEXPECTED LEAK".to_owned(),
             Self::Broken(_) => "BROKEN".to_owned(),
         }

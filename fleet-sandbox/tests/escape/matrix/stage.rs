@@ -47,7 +47,7 @@ pub(super) struct Stage {
     abstract_datagrams: UnixDatagram,
     _sockets: [UnixListener; 3],
     victim: Child,
-    _console: OwnedFd,
+    _consoles: [OwnedFd; 2],
     pts: String,
     key: String,
     received: Mutex<Vec<String>>,
@@ -94,8 +94,12 @@ impl Stage {
             .stdin(Stdio::null())
             .spawn()
             .expect("sleep");
-        let console =
-            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("pty");
+        let terminal =
+            || openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("pty");
+        // A container numbers its terminals anew: the first one of the host would have the name of
+        // its own.
+        let spare = terminal();
+        let console = terminal();
         grantpt(&console).expect("grant");
         unlockpt(&console).expect("unlock");
         let pts = ptsname(&console, Vec::new()).expect("name").into_string().expect("utf-8");
@@ -123,7 +127,7 @@ impl Stage {
             abstract_datagrams,
             _sockets: sockets,
             victim,
-            _console: console,
+            _consoles: [spare, console],
             pts,
             received: Mutex::default(),
         };

@@ -1,0 +1,145 @@
+//! Ends and removes what belongs to the directory of a launch, also of one that was killed.
+
+use std::time::{Duration, Instant};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rustix::fs::CWD;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal, wait};
+
+use super::keeper::{PID, SHORT};
+use crate::procfs;
+
+/// For the kernel to take down what was killed.
+const LAST: Duration = Duration::from_secs(5);
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The name of a container: role and launch, as far as podman takes their letters.
+pub(super) fn name(scratch: &Utf8Path) -> String {
+    let part = |path: Option<&Utf8Path>| {
+        let name = path.and_then(Utf8Path::file_name).unwrap_or("role");
+        name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_")
+    };
+    let role = scratch.parent().and_then(Utf8Path::parent);
+    format!("fleet-{}-{}", part(role), part(Some(scratch)))
+}
+
+/// Its control group, where one can be made.
+pub(super) fn cgroup(scratch: &Utf8Path) -> String {
+    format!("ours-fleet/{}", name(scratch))
+}
+
+/// Kills what was started for the launch and is not this process, and takes in its own children.
+pub(super) fn end(scratch: &Utf8Path) {
+    let until = Instant::now() + LAST;
+    loop {
+        while matches!(wait(WaitOptions::NOHANG), Ok(Some(_))) {}
+        let mut found = procfs::descendants(std::process::id());
+        found.extend(belonging(scratch));
+        for pid in &found {
+            kill(*pid);
+        }
+        if found.is_empty() || Instant::now() > until {
+            return;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Ends what a launch that is over left, and removes its directory, its short name and its control
+/// groups. What cannot be removed stays for the next time.
+pub(crate) fn clear(scratch: &Utf8Path) {
+    let until = Instant::now() + LAST;
+    loop {
+        let left = belonging(scratch);
+        for pid in &left {
+            kill(*pid);
+        }
+        if left.is_empty() || Instant::now() > until {
+            break;
+        }
+        std::thread::sleep(LOOK);
+    }
+    remove_cgroups(scratch);
+    if let Ok(short) = std::fs::read_to_string(scratch.join(SHORT)) {
+        let short = Utf8PathBuf::from(short);
+        // Only what the keeper made: a directory of this user with one link in it.
+        if short.parent() == Some(Utf8Path::new("/tmp"))
+            && rustix::fs::readlinkat(CWD, short.join("s").as_std_path(), Vec::new())
+                .is_ok_and(|target| target.as_bytes() == scratch.as_str().as_bytes())
+        {
+            let _ = std::fs::remove_file(short.join("s"));
+            let _ = std::fs::remove_dir(&short);
+        }
+    }
+    let _ = std::fs::remove_dir_all(scratch);
+}
+
+/// Living processes of this user that podman started for the launch, the container's first one too.
+fn belonging(scratch: &Utf8Path) -> Vec<u32> {
+    let own = std::process::id();
+    let short = std::fs::read_to_string(scratch.join(SHORT)).unwrap_or_default();
+    let mut words: Vec<&[u8]> = vec![scratch.as_str().as_bytes()];
+    if !short.is_empty() {
+        words.push(short.as_bytes());
+    }
+    let told = |pid: u32, file: &str| {
+        let text = std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        words.iter().any(|word| text.windows(word.len()).any(|window| window == *word))
+    };
+    let mut found: Vec<u32> = procfs::processes()
+        .into_iter()
+        .filter(|(pid, state, _)| *pid != own && !matches!(state, 'Z' | 'X'))
+        .map(|(pid, ..)| pid)
+        .filter(|pid| is_podmans(*pid) && (told(*pid, "cmdline") || told(*pid, "environ")))
+        .collect();
+    found.extend(first_process(scratch));
+    found
+}
+
+/// Only programs that a launch starts: whoever merely names the directory, such as an editor, is left
+/// alone.
+fn is_podmans(pid: u32) -> bool {
+    const PROGRAMS: &[&str] = &["podman", "conmon", "runc", "catatonit"];
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    PROGRAMS.iter().any(|program| name.trim_end().starts_with(program))
+}
+
+/// The container's first process, if the number still is its.
+fn first_process(scratch: &Utf8Path) -> Option<u32> {
+    let pid = std::fs::read_to_string(scratch.join(PID)).ok()?.trim().parse().ok()?;
+    let mounts = std::fs::read(format!("/proc/{pid}/mountinfo")).ok()?;
+    // The kernel tells sources from the root of their file system on, so only the end is compared.
+    let mut parts: Vec<&str> = scratch.iter().rev().take(3).collect();
+    parts.reverse();
+    let tail = format!("/{}/", parts.join("/"));
+    let mounts = String::from_utf8_lossy(&mounts);
+    mounts
+        .lines()
+        .filter_map(|line| line.split(' ').nth(3))
+        .any(|root| format!("{root}/").contains(&tail))
+        .then_some(pid)
+}
+
+fn kill(pid: u32) {
+    let Some(raw) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
+    if let Ok(handle) = pidfd_open(raw, PidfdFlags::empty()) {
+        let _ = pidfd_send_signal(&handle, Signal::KILL);
+    }
+}
+
+/// As root podman makes groups, one for the container and one for its monitor, in each hierarchy.
+fn remove_cgroups(scratch: &Utf8Path) {
+    let root = Utf8Path::new("/sys/fs/cgroup");
+    let hierarchies = root.read_dir_utf8().into_iter().flatten().flatten();
+    let own = cgroup(scratch);
+    for at in hierarchies.map(|entry| entry.path().to_owned()).chain([root.to_owned()]) {
+        let group = at.join(&own);
+        for below in group.read_dir_utf8().into_iter().flatten().flatten() {
+            let _ = std::fs::remove_dir(below.path());
+        }
+        // A group is removed only when it is empty; the one above is shared by all launches.
+        let _ = std::fs::remove_dir(&group);
+        let _ = group.parent().map(std::fs::remove_dir);
+    }
+}
