@@ -249,6 +249,9 @@ mod tests {
             ("\u{feff}[include]\npath = \"a # b \"\n", &["include a # b "]),
             ("[include]\r\npath = a\r\n", &["include a"]),
             ("[include]\npath = a\\\nb\n", &["include ab"]),
+            ("[include]\npath = a\\\r\nb\n", &["include ab"]),
+            ("[include]\npath = a\\\rb\n", &["?"]),
+            ("[include]\npath = a\\nb\\tc\\bd\n", &["include a\nb\tc\u{8}d"]),
             ("[include]\npath = a\\\\b\\\"c\n", &["include a\\b\"c"]),
             ("[includeIf \"gitdir:~/x\"]\npath = y", &["include y"]),
             (

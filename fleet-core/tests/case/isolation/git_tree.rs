@@ -84,6 +84,17 @@ fn each_part_with_a_configuration_of_its_own_is_protected() {
     modes(&open, &expected(RW));
 }
 
+/// A directory is a repository of its own, not a pointer to one.
+#[test]
+fn only_a_file_is_a_pointer() {
+    let policy = accepted(|s| {
+        project(s);
+        s.tree.remove("/home/u/work/m/.git");
+        s.tree.dir("/home/u/work/m/.git");
+    });
+    modes(&policy, &[("m/.git", RW), ("a/b/.git", RO)]);
+}
+
 #[test]
 fn hooks_of_a_submodule_are_made_for_the_launch() {
     let policy = accepted(|s| {
@@ -112,12 +123,48 @@ fn what_cannot_be_looked_through_is_refused() {
     };
     accepted(|s| crowd(s, 300));
     refused(|s| crowd(s, 4200), "cwd", words);
+    let crowd_of_files = |s: &mut Scene| {
+        project(s);
+        for number in 0..4200 {
+            s.tree.file(&format!("{GIT}/modules/x/{number}"), "");
+        }
+    };
+    refused(crowd_of_files, "cwd", words);
+    // Over several directories, to the last one that is allowed.
+    let spread = |s: &mut Scene, more: usize| {
+        s.tree.dir(&format!("{GIT}/hooks")).file(&format!("{GIT}/config"), "");
+        for number in 0..2047 {
+            s.tree.dir(&format!("{GIT}/modules/a/{number}"));
+            s.tree.dir(&format!("{GIT}/modules/b/{number}"));
+        }
+        for number in 0..more {
+            s.tree.dir(&format!("{GIT}/modules/b/more{number}"));
+        }
+        s.cwd("/home/u/work");
+    };
+    accepted(|s| spread(s, 0));
+    refused(|s| spread(s, 1), "cwd", words);
+    refused(|s| spread(s, 1000), "cwd", words);
     let deep = |s: &mut Scene, levels: usize| {
         project(s);
         s.tree.dir(&format!("{GIT}/modules/{}", vec!["d"; levels].join("/")));
     };
-    accepted(|s| deep(s, 20));
-    refused(|s| deep(s, 40), "cwd", words);
+    accepted(|s| deep(s, 32));
+    refused(|s| deep(s, 33), "cwd", words);
+    // Said once, and beside what is wrong elsewhere.
+    let two = |s: &mut Scene| {
+        project(s);
+        s.tree.deny(&format!("{GIT}/modules")).deny(&format!("{GIT}/worktrees"));
+    };
+    refused(two, "cwd", words);
+    let problems = scene(|s| {
+        two(s);
+        s.tree.file_mode("/home/u/open", "", 0o666);
+        s.secret("/home/u/open", "/run/secrets/open");
+    });
+    let problems = problems.resolve().expect_err("must be refused");
+    let keys: Vec<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
+    assert!(keys.contains(&"cwd") && keys.contains(&"isolation.secrets[0]"), "{problems:#?}");
     let redirected = |s: &mut Scene| {
         project(s);
         s.tree.file(&format!("{GIT}/modules/m/commondir"), "../evil");
@@ -131,6 +178,16 @@ fn a_link_in_the_way_is_named() {
         let policy = accepted(|s| {
             project(s);
             s.tree.dir("/home/u/work/evil").link(&format!("{GIT}/{name}"), "/home/u/work/evil");
+        });
+        let named = format!("`{GIT}/{name}` is a symbolic link");
+        assert!(policy.residual_risks.iter().any(|risk| risk.contains(&named)), "{named}");
+    }
+    // Also where all of them would be.
+    for name in ["modules", "worktrees"] {
+        let policy = accepted(|s| {
+            s.tree.dir(&format!("{GIT}/hooks")).file(&format!("{GIT}/config"), "");
+            s.tree.dir("/home/u/work/evil/d").link(&format!("{GIT}/{name}"), "/home/u/work/evil");
+            s.cwd("/home/u/work");
         });
         let named = format!("`{GIT}/{name}` is a symbolic link");
         assert!(policy.residual_risks.iter().any(|risk| risk.contains(&named)), "{named}");
@@ -175,12 +232,43 @@ fn files_that_a_configuration_includes_are_protected() {
 }
 
 #[test]
+fn what_is_included_from_elsewhere_or_behind_a_link_is_protected() {
+    let config = "[include]\npath = /home/u/lib/x\n[include]\npath = /srv/inc\n";
+    let policy = accepted(|s| {
+        project(s);
+        s.tree.file(&format!("{GIT}/config"), config).file("/home/u/lib/x", "");
+        s.tree.file("/home/u/work/team", "").link("/srv/inc", "/home/u/work/team");
+        s.write("/home/u/lib");
+    });
+    modes(&policy, &[("team", RO)]);
+    let lib = |name| policy.covering(&path(name)).map(|mount| mount.mode);
+    assert_eq!((lib("/home/u/lib/x"), lib("/home/u/lib/y")), (Some(RO), Some(RW)));
+}
+
+#[test]
+fn a_chain_of_files_without_end_is_said_to_be_too_long() {
+    let chain = |length: usize| {
+        let policy = accepted(|s| {
+            project(s);
+            s.tree.file(&format!("{GIT}/config"), "[include]\npath = /data/c0\n");
+            for number in 0..length {
+                let next = format!("[include]\npath = /data/c{}\n", number + 1);
+                s.tree.file(&format!("/data/c{number}"), next);
+            }
+        });
+        policy.residual_risks.join("\n").contains("is not understood")
+    };
+    assert!(!chain(60));
+    assert!(chain(70));
+}
+
+#[test]
 fn programs_that_a_configuration_names_are_named_where_the_role_can_write_them() {
     let risks = |config: &str, protect: &[&str]| {
         let policy = accepted(|s| {
             project(s);
             s.tree.file(&format!("{GIT}/config"), config).file("/home/u/work/tools/x", "");
-            s.tree.dir("/home/u/work/.githooks");
+            s.tree.dir("/home/u/work/.githooks").link("/srv/hooks", "/home/u/work/.githooks");
             if !protect.is_empty() {
                 s.block.protect = Some(protect.iter().map(|it| (*it).to_owned()).collect());
             }
@@ -192,6 +280,11 @@ fn programs_that_a_configuration_names_are_named_where_the_role_can_write_them()
         ("[core]\nfsmonitor = tools/x\n", "run `/home/u/work/tools/x` (core.fsmonitor)"),
         ("[filter \"f\"]\nclean = sh tools/x %f\n", "run `/home/u/work/tools/x` (filter.f.clean)"),
         ("[diff \"d\"]\ntextconv = ./absent\n", "run `/home/u/work/absent` (diff.d.textconv)"),
+        (
+            "[diff \"d\"]\ntextconv = ./no/absent\n",
+            "run `/home/u/work/no/absent` (diff.d.textconv)",
+        ),
+        ("[core]\nhooksPath = /srv/hooks\n", "run `/srv/hooks` (core.hooksPath)"),
         ("[merge \"m\"]\ndriver = tools/new %A\n", "run `/home/u/work/tools/new` (merge.m.driver)"),
     ] {
         assert!(risks(config, &[]).contains(named), "{config}: {}", risks(config, &[]));

@@ -94,4 +94,14 @@ fn a_link_that_stays_inside_or_that_no_agent_can_change_is_followed() {
     let mut sources = policy.mounts.iter().map(|mount| (mount.source.as_str(), mount.kind));
     assert!(sources.any(|it| it == ("/home/u/Documents", Some(FileKind::Directory))));
     assert!(policy.mounts.iter().any(|mount| mount.source == path("/home/u/repo/real")));
+    // The agent's directory by its other name: in it, and itself.
+    for target in ["/srv/mirror/real", "/srv/mirror"] {
+        accepted(|s| {
+            swapped(s);
+            s.tree.dir("/home/u/repo/real").dir("/srv/mirror");
+            s.tree.bind("/home/u/repo", "/srv/mirror");
+            s.tree.link("/home/u/repo/other", target);
+            s.read("/home/u/repo/other");
+        });
+    }
 }
