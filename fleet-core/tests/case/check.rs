@@ -72,10 +72,12 @@ fn what_only_a_machine_can_tell_is_not_asked() {
 
 #[test]
 fn what_this_build_cannot_serve_closes_the_gate_as_it_stops_a_start() {
-    let checked = role("{isolation: {network: deny, backend: podman}}");
+    let image = format!("x@sha256:{}", "0".repeat(64));
+    let checked =
+        role(&format!("{{isolation: {{network: deny, backend: podman, image: '{image}'}}}}"));
     let found = lines(&checked, Level::Error);
     assert_eq!(found.len(), 1, "{found:?}");
-    assert!(found[0].starts_with("config/not-built isolation.backend: "), "{found:?}");
+    assert!(found[0].starts_with("config/not-built isolation.image: "), "{found:?}");
     let note = judged("tasks: {}\nroles:\n  A: {isolation: {network: deny}}\n");
     assert!(note.is_good());
     assert!(
