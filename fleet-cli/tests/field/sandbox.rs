@@ -137,9 +137,9 @@ fn real_bwrap_without_network() -> String {
 #[case("no-net", "{ network: broker, on_unavailable: strict }", false)]
 #[case("no-net", "{ network: allowlist, allow_hosts: [a.example] }", false)]
 // Written `warn` starts it, and says so everywhere.
-#[case("missing", "{ network: allow, on_unavailable: warn }", true)]
-#[case("version", "{ network: allow, on_unavailable: warn }", true)]
-#[case("version", "{ network: deny, on_unavailable: warn }", true)]
+#[case("missing", "{ backend: bubblewrap, network: allow, on_unavailable: warn }", true)]
+#[case("version", "{ backend: bubblewrap, network: allow, on_unavailable: warn }", true)]
+#[case("version", "{ backend: bubblewrap, network: deny, on_unavailable: warn }", true)]
 fn a12_a_sandbox_that_cannot_work(
     #[case] shim: &str,
     #[case] isolation: &str,
@@ -185,6 +185,21 @@ fn a12_a_sandbox_that_cannot_work(
         assert!(out.all().contains("UN-ISOLATED"), "{args:?}: {}", out.all());
     }
     assert!(env.status("A")["status"]["isolation"]["degraded"].is_string());
+}
+
+/// Where the choice is fleet's, a plain user still gets what the kernel alone can hold.
+#[test]
+fn a12_a_lesser_sandbox_comes_before_none_as_user() {
+    needs!("tmux", "stty");
+    let mut env = TestEnvironment::with_fleet(
+        "roles:\n  A:\n    harness: command\n    harness_options: { argv: [cat] }\n    isolation: { network: deny, on_unavailable: warn }\n",
+    );
+    let path = path_with(&env, Some(ONLY_VERSION));
+    env.set("PATH", &path);
+    let out = env.run(["up"]).expect(0);
+    assert!(!out.all().contains("UN-ISOLATED"), "{}", out.all());
+    assert_eq!(env.status("A")["status"]["isolation"]["backend"], "landlock");
+    env.run(["down"]).expect(0);
 }
 
 /// A fleet that requires isolation outranks the `warn` of a role, written or not.
