@@ -211,7 +211,7 @@ fn the_trial_passes_and_leaves_nothing() {
 }
 
 #[test]
-fn what_is_allowed_is_served_in_a_network_that_has_nothing_else_as_root() {
+fn what_is_allowed_is_served_in_a_network_that_has_nothing_else() {
     let backend = need_podman!();
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
     let port = listener.local_addr().expect("bound").port();

@@ -226,12 +226,6 @@ impl Stage {
     }
 
     /// Whether the mode of the sandbox program is no longer as it was.
-    pub(super) fn program_changed(&self) -> bool {
-        use std::os::unix::fs::PermissionsExt as _;
-        let about = std::fs::metadata(&self.launch.bwrap).expect("the sandbox program");
-        about.permissions().mode() & 0o7777 != 0o755
-    }
-
     pub(super) fn exists(&self, path: &str) -> bool {
         self.path(path).exists()
     }

@@ -115,9 +115,12 @@ pub(super) fn run(attempt: &[&str]) -> Attempt {
             let mode = io(fs::metadata(path))?.permissions().mode();
             io(fs::set_permissions(path, fs::Permissions::from_mode(mode))).map(|()| String::new())
         }
-        ["set-mode", path, mode] => {
-            let mode = u32::from_str_radix(mode, 8).unwrap();
-            io(fs::set_permissions(path, fs::Permissions::from_mode(mode))).map(|()| String::new())
+        // To the mode that it has: the control does this to the host.
+        ["mode-of-link", path] => {
+            let target = io(fs::read_link(path))?;
+            let mode = io(fs::metadata(path))?.permissions().mode();
+            io(fs::set_permissions(path, fs::Permissions::from_mode(mode)))
+                .map(|()| target.display().to_string())
         }
         ["chown", path] => {
             // To nobody else than now.
