@@ -93,9 +93,12 @@ pub(super) fn run(attempt: &[&str]) -> Attempt {
             let (kind, path) = (c("tmpfs"), c(path));
             let none = std::ptr::null();
             // SAFETY: plain paths and no data.
-            answer(c_long::from(unsafe {
+            let made = answer(c_long::from(unsafe {
                 mount(kind.as_ptr(), path.as_ptr(), kind.as_ptr(), 0, none)
-            }))
+            }))?;
+            // The control did it to the host. SAFETY: a plain path; 2 is MNT_DETACH.
+            unsafe { umount2(path.as_ptr(), 2) };
+            Ok(made)
         }
         ["umount", path] => {
             // SAFETY: a plain path; 2 is MNT_DETACH.
