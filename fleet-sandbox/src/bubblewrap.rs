@@ -12,5 +12,4 @@ mod probe;
 mod system;
 
 pub use backend::BubblewrapIsolation;
-pub(crate) use backend::reachable;
 pub use system::{HostView, SystemPath};

@@ -23,6 +23,7 @@ pub mod observe;
 mod path_probe;
 pub mod podman;
 mod procfs;
+mod promise;
 #[cfg(target_os = "linux")]
 pub mod seccomp;
 #[expect(unsafe_code, reason = "the one audited place: calls without a safe wrapper")]

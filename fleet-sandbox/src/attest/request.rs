@@ -85,6 +85,27 @@ pub fn namespace(item: Item, name: &str) -> AttestCheck {
     AttestCheck::new(item, Probe::OwnNamespace { name: name.to_owned(), host: 0 })
 }
 
+/// A network namespace with nothing but what the launcher serves, unless the host's network was asked for.
+fn own_network(policy: &IsolationPolicy, listeners: &[Listener]) -> Vec<AttestCheck> {
+    if policy.network == NetworkMode::Allow {
+        return Vec::new();
+    }
+    let mut checks =
+        vec![namespace(Item::Network, "net"), AttestCheck::new(Item::Network, Probe::LoopbackOnly)];
+    checks.extend(network(listeners));
+    checks
+}
+
+/// IPC and UTS namespaces.
+fn own_names(hostname: &str) -> [AttestCheck; 3] {
+    let name = hostname.to_owned();
+    [
+        namespace(Item::Ipc, "ipc"),
+        namespace(Item::Hostname, "uts"),
+        AttestCheck::new(Item::Hostname, Probe::Hostname { name }),
+    ]
+}
+
 /// What a sandbox of bubblewrap is asked. `proc_masks` are covered by its plan if `masks_proc`.
 pub fn bubblewrap(
     policy: &IsolationPolicy,
@@ -105,18 +126,11 @@ pub fn bubblewrap(
         checks.extend(empty(etc_secrets.iter().copied()));
     }
     checks.push(namespace(Item::Filesystem, "mnt"));
-    if policy.network != NetworkMode::Allow {
-        checks.push(namespace(Item::Network, "net"));
-        checks.push(AttestCheck::new(Item::Network, Probe::LoopbackOnly));
-        checks.extend(network(listeners));
-    }
+    checks.extend(own_network(policy, listeners));
     checks.push(namespace(Item::Processes, "pid"));
     // The sandbox program's own first process, and the one that asks.
     checks.push(AttestCheck::new(Item::Processes, Probe::Processes { most: 2 }));
-    checks.push(namespace(Item::Ipc, "ipc"));
-    checks.push(namespace(Item::Hostname, "uts"));
-    let name = hostname.to_owned();
-    checks.push(AttestCheck::new(Item::Hostname, Probe::Hostname { name }));
+    checks.extend(own_names(hostname));
     checks.extend(privileges(policy.nested_sandbox));
     // Set by `--chdir`.
     checks.extend(inherited(&["PWD"]));
@@ -183,19 +197,12 @@ pub fn podman(
         checks.extend(empty(etc_secrets.iter().copied()));
     }
     checks.push(namespace(Item::Filesystem, "mnt"));
-    if policy.network != NetworkMode::Allow {
-        checks.push(namespace(Item::Network, "net"));
-        checks.push(AttestCheck::new(Item::Network, Probe::LoopbackOnly));
-        checks.extend(network(listeners));
-    }
+    checks.extend(own_network(policy, listeners));
     checks.push(namespace(Item::Processes, "pid"));
     checks.push(namespace(Item::Processes, "cgroup"));
     // The init program and the one that asks; numbers were also given to the runtime's threads.
     checks.push(AttestCheck::new(Item::Processes, Probe::Processes { most: 64 }));
-    checks.push(namespace(Item::Ipc, "ipc"));
-    checks.push(namespace(Item::Hostname, "uts"));
-    let name = hostname.to_owned();
-    checks.push(AttestCheck::new(Item::Hostname, Probe::Hostname { name }));
+    checks.extend(own_names(hostname));
     checks.push(namespace(Item::Capabilities, "user"));
     checks.extend(privileges(false));
     checks.extend(inherited(&[]));

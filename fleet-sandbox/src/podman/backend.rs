@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use camino::Utf8PathBuf;
-use fleet_core::isolation::{
-    BackendName, EnforcementLevel, EnforcementRow, IsolationPolicy, Item, NetworkMode,
-};
+use fleet_core::isolation::{BackendName, EnforcementRow, IsolationPolicy, Item, NetworkMode};
 use fleet_core::launch::{LaunchCommand, LaunchPlan};
 use fleet_core::port::{Exec, IsolationBackend, PlanError, ProbeEvidence, ProbeFailure};
 
 use super::host::{self, PodmanHost};
 use super::{argv, probe};
+use crate::bubblewrap::HostView;
 use crate::bubblewrap::argv::HOSTNAME;
-use crate::bubblewrap::{HostView, reachable};
+use crate::promise::{self, enforced};
 
 /// Confines with the `podman` program: a container without an image, of empty mount points and the
 /// mounts of the policy.
@@ -93,41 +92,26 @@ impl IsolationBackend for PodmanIsolation {
     }
 
     fn promise(&self, policy: &IsolationPolicy) -> Vec<EnforcementRow> {
-        let row = |item, asked: &str, evidence: &str| EnforcementRow {
-            item,
-            asked: asked.to_owned(),
-            level: EnforcementLevel::Enforced,
-            evidence: evidence.to_owned(),
-        };
-        let network = match policy.network {
-            NetworkMode::Allow => row(Item::Network, "allow", "the host's network, as asked"),
-            NetworkMode::Deny => row(Item::Network, "deny", "a network namespace of its own"),
-            NetworkMode::Broker | NetworkMode::Allowlist => row(
-                Item::Network,
-                &reachable(policy),
-                "a network namespace of its own, in which the launcher serves what is listed",
-            ),
-        };
         vec![
-            row(
+            enforced(
                 Item::Filesystem,
                 "only what the policy lists",
                 "a container without an image, with the policy's mounts and the system view",
             ),
-            network,
-            row(Item::Processes, "own only", "pid and cgroup namespaces of its own"),
-            row(Item::Ipc, "own only", "an IPC namespace of its own"),
-            row(Item::Hostname, HOSTNAME, "a UTS namespace of its own"),
-            row(Item::Capabilities, "none", "all dropped, in a user namespace of its own"),
-            row(Item::NoNewPrivileges, "set", "no_new_privs"),
-            row(Item::SystemCalls, "filtered", "podman's seccomp profile and our filters"),
-            row(Item::NestedNamespaces, "denied", "the seccomp filters"),
-            row(
+            promise::network(policy),
+            enforced(Item::Processes, "own only", "pid and cgroup namespaces of its own"),
+            enforced(Item::Ipc, "own only", "an IPC namespace of its own"),
+            enforced(Item::Hostname, HOSTNAME, "a UTS namespace of its own"),
+            enforced(Item::Capabilities, "none", "all dropped, in a user namespace of its own"),
+            enforced(Item::NoNewPrivileges, "set", "no_new_privs"),
+            enforced(Item::SystemCalls, "filtered", "podman's seccomp profile and our filters"),
+            enforced(Item::NestedNamespaces, "denied", "the seccomp filters"),
+            enforced(
                 Item::Environment,
                 "the built one only",
                 "the command is started with it; podman never learns it",
             ),
-            row(
+            enforced(
                 Item::Lifetime,
                 "ends with its launcher",
                 "a keeper outside ends it when the launcher is gone",
