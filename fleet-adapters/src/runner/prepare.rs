@@ -1,29 +1,27 @@
 //! One launch, made ready: from the fleet file to a launch file (02 §3.1, steps 3–12).
 
+mod files;
+mod outer;
+
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use fleet_core::attest::AttestRequest;
-use fleet_core::briefing::{self, BriefingInputs};
 use fleet_core::config::{Role, YamlMode};
 use fleet_core::environment::{EnvironmentInputs, child_environment};
 use fleet_core::harness::screen::TerminalDriver;
 use fleet_core::harness::{ExitPolicy, Harness, SessionIds, StartMode};
 use fleet_core::id::{LaunchId, RoleName, SessionId};
 use fleet_core::isolation::forbidden::{ForbiddenList, Tier};
-use fleet_core::isolation::select::{Fallback, candidates, fallback, is_lesser, strict};
+use fleet_core::isolation::select::strict;
 use fleet_core::isolation::{BackendName, IsolationPolicy};
 use fleet_core::launch::{Environment, LaunchFile, LaunchPlan};
 use fleet_core::layout::RoleTrees;
-use fleet_core::lifecycle::{
-    RecordedSession, RestartLedger, StartDecision, StartFacts, decide_start,
-};
+use fleet_core::lifecycle::{RestartLedger, StartDecision, StartFacts, decide_start};
 use fleet_core::path::LexicalPath;
 use fleet_core::permissions::{self, Unattended};
 use fleet_core::plan::{self, AssessRequest, Assessment};
-use fleet_core::port::{
-    IsolationBackend, NewConsole, PathProbe, ProbeEvidence, ProbeFailure, StoreError,
-};
+use fleet_core::port::{NewConsole, PathProbe, StoreError};
 use fleet_core::status::{HarnessStatus, IsolationStatus};
 use serde::{Deserialize, Serialize};
 
@@ -32,11 +30,10 @@ use super::log::RunnerLog;
 use super::sessions::{SessionFinder, recorded};
 use super::version::harness_status;
 use super::{LoadedFleet, Runtime, home, native_sandbox};
+use outer::Outer;
 
 /// `TERM` inside the console: tmux's own default terminal.
 const TERM: &str = "tmux-256color";
-/// Briefing files are not larger (01 §1.7).
-const MAX_BRIEFING: u64 = 256 * 1024;
 /// Control files are not larger.
 const MAX_CONTROL: u64 = 64 * 1024;
 
@@ -104,22 +101,6 @@ impl From<StoreError> for Refused {
 struct HomeRecord {
     version: u32,
     isolated: bool,
-}
-
-/// The outer boundary of a launch, chosen.
-struct Outer<'a> {
-    backend: &'a dyn IsolationBackend,
-    evidence: ProbeEvidence,
-    /// Why there is none.
-    degraded: Option<String>,
-    /// Why it is one that holds less than what was meant.
-    lesser: Option<String>,
-}
-
-impl<'a> Outer<'a> {
-    fn usable(backend: &'a dyn IsolationBackend, evidence: ProbeEvidence) -> Self {
-        Self { backend, evidence, degraded: None, lesser: None }
-    }
 }
 
 /// How a launch begins.
@@ -352,76 +333,6 @@ impl Attempt<'_> {
         Ok(assessment)
     }
 
-    /// Chooses the backend: each candidate is tried with the very flags of this role.
-    async fn choose_outer(&self, policy: Option<&IsolationPolicy>) -> Result<Outer<'_>, Refused> {
-        let Some((policy, block)) = policy.zip(self.role.isolation.as_ref()) else {
-            return Ok(Outer::usable(self.none()?, no_evidence()));
-        };
-        if let Some(mount) = policy.missing_sources().next() {
-            return Err(Refused::new(format!(
-                "{} does not exist ({}): create it, or take it out of the fleet file",
-                mount.source,
-                mount.origin.key()
-            )));
-        }
-        let (permissions, uid) = (self.role.permissions, self.runtime.world.uid);
-        let fleet = &self.loaded.fleet;
-        let required = fleet.policy.require.forbids_unisolated(&fleet.provenance);
-        let strict = strict(block, permissions, uid, required.as_deref());
-        let mut failures: Vec<(BackendName, ProbeFailure)> = Vec::new();
-        for name in candidates(block) {
-            let Some(backend) =
-                self.runtime.ports.backends.iter().find(|backend| backend.name() == name)
-            else {
-                continue;
-            };
-            let lesser = is_lesser(block, name);
-            if lesser && strict.is_some() {
-                continue;
-            }
-            match backend.probe(policy).await {
-                Ok(evidence) => {
-                    let short = backend.shortfalls(policy);
-                    if let Some(rule) = strict.as_ref().filter(|_| !short.is_empty()) {
-                        let what = format!("{} ({rule})", short.join("; "));
-                        failures.push((name, ProbeFailure::CannotEnforce { backend: name, what }));
-                        continue;
-                    }
-                    let mut outer = Outer::usable(&**backend, evidence);
-                    if lesser {
-                        let reason = lesser_reason(&failures);
-                        self.log.warn(&format!("isolation by {name}, which is less: {reason}"));
-                        outer.lesser = Some(reason);
-                    }
-                    return Ok(outer);
-                }
-                Err(failure) => failures.push((name, failure)),
-            }
-        }
-        match fallback(block, permissions, uid, required.as_deref(), &failures) {
-            Fallback::Refuse { message } => Err(Refused::new(message)),
-            Fallback::Unisolated { message } => {
-                self.log.warn(&format!("UN-ISOLATED: {message}"));
-                Ok(Outer {
-                    backend: self.none()?,
-                    evidence: no_evidence(),
-                    degraded: Some(message),
-                    lesser: None,
-                })
-            }
-        }
-    }
-
-    fn none(&self) -> Result<&dyn IsolationBackend, Refused> {
-        self.runtime
-            .ports
-            .backends
-            .iter()
-            .find(|backend| backend.name() == BackendName::None)
-            .map(|backend| &**backend)
-            .ok_or_else(|| Refused::new("this program has no launcher for un-isolated roles"))
-    }
-
     fn write(
         &self,
         ledger: &mut RestartLedger,
@@ -588,104 +499,10 @@ impl Attempt<'_> {
         }
         env
     }
-
-    fn write_degraded_marker(&self, degraded: Option<&str>, now: &str) -> Result<(), Refused> {
-        let (store, marker) = (&self.runtime.ports.store, self.trees.isolation_degraded());
-        match degraded {
-            Some(reason) => {
-                let line = format!("{now} {}\n", reason.replace('\n', " "));
-                store.write(&marker, line.as_bytes(), 0o600)?;
-            }
-            None => {
-                store.remove(&marker)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn write_state_files(&self) -> Result<(), Refused> {
-        // The agent can replace its log by a link: `read` refuses one, and the launch says so. It can
-        // also let it grow beyond any memory, so only whether it is there is asked, not what it holds.
-        let store = &self.runtime.ports.store;
-        let log = self.trees.worklog();
-        match store.read(&log, 0) {
-            Ok(Some(_)) | Err(StoreError::TooLarge { .. }) => Ok(()),
-            Ok(None) => Ok(store.write(&log, b"", 0o600)?),
-            Err(error) => {
-                self.log.warn(&format!("worklog left alone: {error}"));
-                Ok(())
-            }
-        }
-    }
-
-    fn write_briefing(
-        &self,
-        assessment: &Assessment,
-        policy: Option<&IsolationPolicy>,
-        outer: &Outer<'_>,
-    ) -> Result<(), Refused> {
-        let store = &self.runtime.ports.store;
-        let curated = match &self.role.briefing_file {
-            None => None,
-            Some(path) => {
-                let bytes = store
-                    .read(path.as_path(), MAX_BRIEFING)?
-                    .ok_or_else(|| Refused::new(format!("briefing_file {path} does not exist")))?;
-                Some(String::from_utf8_lossy(&bytes).into_owned())
-            }
-        };
-        let text = briefing::render(&BriefingInputs {
-            role: self.role,
-            vocabulary: self.harness.vocabulary(),
-            trees: self.trees,
-            cwd: &assessment.dirs.cwd,
-            user: &self.runtime.world.user,
-            curated: curated.as_deref(),
-            policy,
-            backend: outer.backend.name(),
-            degraded: outer.degraded.as_deref(),
-        });
-        Ok(store.write(&self.trees.briefing(), text.as_bytes(), 0o600)?)
-    }
-
-    fn record_session(
-        &self,
-        home: &Utf8PathBuf,
-        finder: Option<&SessionFinder>,
-        decision: &StartDecision,
-        session: Option<&SessionId>,
-    ) -> Result<(), Refused> {
-        if decision.mode == StartMode::Resume {
-            return Ok(());
-        }
-        let (store, path) = (&self.runtime.ports.store, self.trees.session_id());
-        // A conversation without an id leaves the one before it in its place.
-        let previous =
-            recorded(&**store, self.trees)?.and_then(|recorded| recorded.id.or(recorded.previous));
-        let record = RecordedSession {
-            version: 1,
-            harness: self.harness.id().clone(),
-            home: home.clone(),
-            id: session.cloned(),
-            after: finder.map(SessionFinder::newest),
-            previous,
-        };
-        Ok(store.write(&path, &json(&record), 0o600)?)
-    }
-}
-
-fn lesser_reason(failures: &[(BackendName, ProbeFailure)]) -> String {
-    let each: Vec<String> =
-        failures.iter().map(|(name, failure)| format!("{name} is not usable: {failure}")).collect();
-    each.join("; ")
 }
 
 fn lexical(path: &Utf8Path) -> Result<LexicalPath, Refused> {
     LexicalPath::absolute(path.as_str()).map_err(|error| Refused::new(format!("{path}: {error}")))
-}
-
-fn no_evidence() -> ProbeEvidence {
-    ProbeEvidence { version: String::new(), program: String::new(), features: Vec::new() }
 }
 
 /// Our own types always serialise.
