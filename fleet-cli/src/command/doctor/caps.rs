@@ -39,8 +39,9 @@ pub(super) fn host(facts: &LimitFacts, needed: bool) -> Check {
     if level == Level::Pass { check } else { check.fix(REMEDY) }
 }
 
-const REMEDY: &str = "start the fleet from a session with a user manager (`loginctl enable-linger`) to \
-                      which cpu, memory and pids are delegated, or in a group that it may write";
+// This build makes no group through a user manager, so it sends nobody to one.
+const REMEDY: &str = "start the fleet as root, or in a control group that this user may write and that \
+                      has the controllers cpu, memory and pids";
 
 /// Whether the caps of one role hold.
 pub(super) fn role(fleet: &Fleet, resolved: &ResolvedRole<'_>) -> Option<Check> {
