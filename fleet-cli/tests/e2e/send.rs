@@ -213,15 +213,18 @@ fn a_busy_codex_is_left_alone() {
     expect_refused(&fleet, &["--timeout", "1"], "not now", 3, "busy");
     assert!(!screen(&fleet).contains("not now"));
     assert_eq!(fleet.readiness("A"), "busy");
+    // Its turn is held, so that it is seen.
+    let text = r#"@@[{"say":"done","hold":true}] when you are done"#;
     thread::scope(|scope| {
-        let patient = scope.spawn(|| send(&fleet, &["--timeout", "30"], "when you are done"));
+        let patient = scope.spawn(|| send(&fleet, &["--timeout", "30"], text));
         // Nothing shows that a sender waits: as long as one that did type would take.
         thread::sleep(Duration::from_secs(1));
         assert!(!screen(&fleet).contains("when you are done"));
         fleet.provider.release();
         assert_eq!(patient.join().expect("a sender"), (0, "turn-started".to_owned()));
     });
-    expect_told(&fleet, "when you are done");
+    expect_told(&fleet, text);
+    fleet.provider.release();
     expect_never_told(&fleet, "not now");
     down(&fleet);
 }
