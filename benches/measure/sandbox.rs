@@ -186,6 +186,7 @@ pub(crate) fn write_launch_file(
         plan: plan.clone(),
         exit_record: directory.join("exit-status"),
         observed: directory.join("observed.json"),
+        sandbox_process: Some(directory.join("sandbox-process.json")),
         connections: Some(directory.join("connections.jsonl")),
         limits: None,
     };

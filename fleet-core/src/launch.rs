@@ -18,7 +18,7 @@ use crate::id::{LaunchId, RoleName, Timestamp};
 use crate::isolation::network::{HostRule, Listener, Target};
 use crate::isolation::{BackendName, EnforcementRow};
 use crate::limits::{LimitRequest, OutOfMemory};
-use crate::port::{FileIdentity, FileKind};
+use crate::port::{FileIdentity, FileKind, ProcessIdentity};
 
 pub use self::totals::{ConnectionFiles, ConnectionTotals, Counts, Dropped, RuleTotals};
 
@@ -269,6 +269,9 @@ pub struct LaunchFile {
     pub exit_record: Utf8PathBuf,
     /// Where the observed enforcement rows go.
     pub observed: Utf8PathBuf,
+    /// Where the launcher records the first process of the sandbox, see [`SandboxProcess`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox_process: Option<Utf8PathBuf>,
     /// Where connections are recorded; needed where the plan has a network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<Utf8PathBuf>,
@@ -282,6 +285,28 @@ impl LaunchFile {
     pub const VERSION: u32 = 1;
     /// No launch file is larger.
     pub const MAX_BYTES: u64 = 4 * 1024 * 1024;
+}
+
+/// The first process of a sandbox with a pid namespace of its own, as the host knows it: when it ends,
+/// everything in there does. The launcher writes it before the command starts, and removes it when
+/// nothing of the launch is left.
+///
+/// A program inside can undo what ties that process to its launcher. Should launcher and runner then be
+/// killed, this record is what finds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SandboxProcess {
+    /// Always 1.
+    pub version: u32,
+    /// The launch it belongs to.
+    pub launch_id: LaunchId,
+    /// The process.
+    pub process: ProcessIdentity,
+}
+
+impl SandboxProcess {
+    /// No record is larger.
+    pub const MAX_BYTES: u64 = 4 * 1024;
 }
 
 /// How a launch ended, written by the launcher outside the sandbox (02 §3.6).

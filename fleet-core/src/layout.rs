@@ -126,6 +126,8 @@ files! {
     connections: control / "connections.jsonl";
     /// The control groups or the scope of the running launch.
     groups: control / "groups.json";
+    /// The first process of the sandbox of a launch, for as long as it may run.
+    sandbox_process: control / "sandbox-process.json";
     /// Marker: the role runs un-isolated against its wish.
     isolation_degraded: control / "isolation-degraded";
     /// The recorded conversation.

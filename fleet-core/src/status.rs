@@ -218,22 +218,40 @@ pub struct ObservedState {
     pub detail: Option<String>,
     /// Whether the console runs without a runner.
     pub orphaned_console: bool,
+    /// Whether a sandbox runs without runner and console.
+    pub orphaned_sandbox: bool,
+}
+
+impl ObservedState {
+    /// Whether there is definitely no runner that could be asked.
+    pub fn has_no_runner(&self) -> bool {
+        self.state == RoleState::Stopped || self.orphaned_console || self.orphaned_sandbox
+    }
+}
+
+/// What lives of a launch beside its runner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remains {
+    /// Whether the launcher named in the status still runs.
+    pub console: RunState,
+    /// Whether the first process of its sandbox, by the record of its launcher, still runs.
+    pub sandbox: RunState,
 }
 
 /// Judges a published status by proof of life.
 ///
-/// `runner` is what the supervisor says of the runner, `console` whether the launcher named in
-/// the status still runs.
+/// `runner` is what the supervisor says of the runner.
 pub fn judge(
     published: Option<&Status>,
     runner: RunState,
     runner_detail: &str,
-    console: RunState,
+    Remains { console, sandbox }: Remains,
 ) -> ObservedState {
     let plain = |state, detail: Option<&str>| ObservedState {
         state,
         detail: detail.map(str::to_owned),
         orphaned_console: false,
+        orphaned_sandbox: false,
     };
     match (runner, published) {
         // Written before the console went, by a runner that could not write again: the disk is full,
@@ -246,9 +264,12 @@ pub fn judge(
         (RunState::Running, Some(status)) => plain(status.state, status.detail.as_deref()),
         (RunState::Running, None) => plain(RoleState::Starting, Some("nothing published yet")),
         (RunState::Stopped, _) if console == RunState::Running => ObservedState {
-            state: RoleState::Unknown,
-            detail: Some("runner gone, console running".to_owned()),
             orphaned_console: true,
+            ..plain(RoleState::Unknown, Some("runner gone, console running"))
+        },
+        (RunState::Stopped, _) if sandbox == RunState::Running => ObservedState {
+            orphaned_sandbox: true,
+            ..plain(RoleState::Unknown, Some("runner and console gone, sandbox running"))
         },
         (RunState::Stopped, _) => plain(RoleState::Stopped, None),
         (RunState::Unknown, _) => plain(RoleState::Unknown, Some(runner_detail)),
@@ -261,19 +282,28 @@ mod tests {
 
     #[test]
     fn unknown_is_not_stopped() {
-        assert_eq!(
-            judge(None, RunState::Unknown, "why", RunState::Unknown).state,
-            RoleState::Unknown
-        );
-        assert_eq!(judge(None, RunState::Stopped, "", RunState::Unknown).state, RoleState::Stopped);
-        let orphan = judge(None, RunState::Stopped, "", RunState::Running);
+        let console = |console| Remains { console, sandbox: RunState::Stopped };
+        let nothing = console(RunState::Unknown);
+        assert_eq!(judge(None, RunState::Unknown, "why", nothing).state, RoleState::Unknown);
+        assert_eq!(judge(None, RunState::Stopped, "", nothing).state, RoleState::Stopped);
+        let orphan = judge(None, RunState::Stopped, "", console(RunState::Running));
         assert_eq!(orphan.state, RoleState::Unknown);
         assert!(orphan.orphaned_console);
         assert_eq!(orphan.detail.as_deref(), Some("runner gone, console running"));
-        assert_eq!(
-            judge(None, RunState::Running, "", RunState::Unknown).state,
-            RoleState::Starting
-        );
+        assert!(!orphan.orphaned_sandbox);
+        assert_eq!(judge(None, RunState::Running, "", nothing).state, RoleState::Starting);
+    }
+
+    #[test]
+    fn a_sandbox_without_runner_and_console_is_not_stopped() {
+        let sandbox = |sandbox| Remains { console: RunState::Stopped, sandbox };
+        let seen = |runner, left| judge(None, runner, "", sandbox(left));
+        let orphan = seen(RunState::Stopped, RunState::Running);
+        assert_eq!(orphan.state, RoleState::Unknown);
+        assert!(orphan.orphaned_sandbox && !orphan.orphaned_console);
+        assert_eq!(seen(RunState::Stopped, RunState::Stopped).state, RoleState::Stopped);
+        assert_eq!(seen(RunState::Stopped, RunState::Unknown).state, RoleState::Stopped);
+        assert!(!seen(RunState::Running, RunState::Running).orphaned_sandbox);
     }
 
     #[test]
@@ -288,12 +318,13 @@ mod tests {
             .unwrap()
         };
         let running = status("running");
-        let seen = |console| judge(Some(&running), RunState::Running, "", console).state;
+        let left = |console| Remains { console, sandbox: console };
+        let seen = |console| judge(Some(&running), RunState::Running, "", left(console)).state;
         assert_eq!(seen(RunState::Stopped), RoleState::Unknown);
         assert_eq!(seen(RunState::Running), RoleState::Running);
         assert_eq!(seen(RunState::Unknown), RoleState::Running);
         let waiting = status("backing-off");
-        let seen = judge(Some(&waiting), RunState::Running, "", RunState::Stopped);
+        let seen = judge(Some(&waiting), RunState::Running, "", left(RunState::Stopped));
         assert_eq!(seen.state, RoleState::BackingOff);
         assert!(!seen.orphaned_console);
     }

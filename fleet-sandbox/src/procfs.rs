@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
+use fleet_core::port::ProcessIdentity;
+
 /// One line of a `mountinfo` file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MountLine {
@@ -135,13 +137,29 @@ fn listening_line(line: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(address, u16::from_str_radix(port, 16).ok()?))
 }
 
-/// State letter and parent of a process.
-fn state_and_parent(pid: u32) -> Option<(char, u32)> {
+/// The fields of `/proc/<pid>/stat` from the third on.
+fn stat(pid: u32) -> Option<Vec<String>> {
     let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     let text = String::from_utf8_lossy(&text);
     // The name in parentheses may hold anything, parentheses too.
-    let mut fields = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace();
-    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+    let fields = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace();
+    let fields: Vec<String> = fields.map(str::to_owned).collect();
+    (!fields.is_empty()).then_some(fields)
+}
+
+/// State letter and parent of a process.
+fn state_and_parent(pid: u32) -> Option<(char, u32)> {
+    let fields = stat(pid)?;
+    Some((fields.first()?.chars().next()?, fields.get(1)?.parse().ok()?))
+}
+
+/// What names a living process for good.
+pub(crate) fn identity(pid: u32) -> Option<ProcessIdentity> {
+    const START_TIME: usize = 22 - 3;
+    let fields = stat(pid).filter(|fields| !matches!(fields[0].as_str(), "Z" | "X"))?;
+    let start_time = fields.get(START_TIME)?.parse().ok()?;
+    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(ProcessIdentity { pid, start_time, boot_id: boot_id.trim().to_owned() })
 }
 
 pub(crate) fn processes() -> Vec<(u32, char, u32)> {

@@ -17,9 +17,9 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::Runtime;
-use super::caps;
 use super::control::Client;
 use super::home;
+use super::leftovers;
 use super::native_sandbox::NativeSandboxes;
 use super::observe::{self, RoleView};
 use super::protocol::Command;
@@ -490,13 +490,13 @@ async fn stop_one(runtime: &Runtime, name: &RoleName, kind: StopKind) -> Outcome
     let service = Service { role: name.clone(), config: None };
     let before = observe::role(runtime, None, name).await;
     if before.observed.state == RoleState::Stopped {
-        // Runner and launcher may have been killed: then nobody has removed the groups of its caps.
-        return match caps::sweep(runtime, name).await {
+        // Runner and launcher may have been killed: then nobody has removed what they made.
+        return match leftovers::remove(runtime, name).await {
             Ok(left) if left.is_empty() => Outcome::Unchanged { detail: "not running".to_owned() },
             Ok(left) => {
                 Outcome::Done { detail: format!("not running; removed {}", left.join(", ")) }
             }
-            Err(error) => Outcome::Failed { detail: error.to_string() },
+            Err(detail) => Outcome::Failed { detail },
         };
     }
     let intent = write_intent(runtime, name, kind);
@@ -516,6 +516,11 @@ async fn stop_one(runtime: &Runtime, name: &RoleName, kind: StopKind) -> Outcome
     let after = observe::role(runtime, None, name).await;
     if after.observed.orphaned_console
         && let Err(detail) = end_orphan(runtime, name).await
+    {
+        return Outcome::Failed { detail };
+    }
+    if after.observed.orphaned_sandbox
+        && let Err(detail) = leftovers::remove(runtime, name).await
     {
         return Outcome::Failed { detail };
     }

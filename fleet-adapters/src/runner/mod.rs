@@ -14,6 +14,7 @@ pub mod deliver;
 pub mod events;
 mod home;
 pub mod hook;
+mod leftovers;
 pub mod log;
 pub mod native_sandbox;
 pub mod observe;

@@ -7,10 +7,10 @@ use fleet_core::launch::Observation;
 use fleet_core::layout::RoleTrees;
 use fleet_core::plan;
 use fleet_core::port::{RunState, Service, StateStore};
-use fleet_core::status::{ObservedState, RoleState, Status, judge};
+use fleet_core::status::{ObservedState, Remains, RoleState, Status, judge};
 use serde::Serialize;
 
-use super::Runtime;
+use super::{Runtime, leftovers};
 
 /// Observations are not larger.
 const MAX_OBSERVED: u64 = 256 * 1024;
@@ -62,7 +62,8 @@ pub async fn role(runtime: &Runtime, fleet: Option<&Fleet>, name: &RoleName) -> 
     let service = Service { role: name.clone(), config: None };
     let liveness = runtime.ports.supervisor.liveness(&service).await;
     let console = status.as_ref().map_or(RunState::Unknown, |status| console(runtime, status));
-    let observed = judge(status.as_ref(), liveness.state, &liveness.detail, console);
+    let remains = Remains { console, sandbox: leftovers::sandbox(runtime, &trees) };
+    let observed = judge(status.as_ref(), liveness.state, &liveness.detail, remains);
     let configured = fleet.and_then(|fleet| fleet.roles.get(name));
     let live = matches!(observed.state, RoleState::Running | RoleState::Starting);
     let launched = status.as_ref().and_then(|status| status.runner.config_fingerprint.as_ref());

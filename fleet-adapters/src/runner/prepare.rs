@@ -384,6 +384,7 @@ impl Attempt<'_> {
             plan,
             exit_record: self.trees.exit_record(),
             observed: self.trees.observed(),
+            sandbox_process: Some(self.trees.sandbox_process()),
             connections: Some(self.trees.connections()),
             limits,
         };

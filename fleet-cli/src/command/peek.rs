@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use fleet_adapters::runner::protocol::{Command, Peeked};
 use fleet_core::port::Capture;
-use fleet_core::status::RoleState;
 use serde_json::json;
 
 use super::control::call;
@@ -35,7 +34,7 @@ pub async fn run(app: &App, args: &args::Peek) -> Result<ExitStatus, CliError> {
             .await
             .map_err(|source| ErrorKind::Console { role: args.name.clone(), source })?;
         last_lines(&text, args.lines)
-    } else if view.observed.state == RoleState::Stopped {
+    } else if view.observed.has_no_runner() {
         return Err(not_running(&view));
     } else {
         let command = Command::Peek { lines: args.lines };

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use fleet_adapters::runner::protocol::{Command, Delivered, Receipt};
-use fleet_core::status::RoleState;
 use serde_json::json;
 
 use super::control::call;
@@ -24,7 +23,7 @@ const ANSWER: Duration = Duration::from_secs(10);
 pub async fn run(app: &App, args: &args::Send) -> Result<ExitStatus, CliError> {
     let command = command(args)?;
     let view = view(app, &args.name).await?;
-    if view.observed.state == RoleState::Stopped || view.observed.orphaned_console {
+    if view.observed.has_no_runner() {
         return Err(not_running(&view));
     }
     let limit = Duration::from_secs(args.timeout) + ANSWER;

@@ -104,6 +104,12 @@ fn print(app: &App, view: &RoleView) {
         let text = format!("`ours-fleet up {}` ends it and starts again", view.name);
         table.toned([("console", Tone::Plain), (text.as_str(), Tone::Attention)]);
     }
+    if view.observed.orphaned_sandbox {
+        let name = &view.name;
+        let text =
+            format!("`ours-fleet down {name}` ends it, `ours-fleet up {name}` starts again too");
+        table.toned([("sandbox", Tone::Plain), (text.as_str(), Tone::Attention)]);
+    }
     table.print(out, "  ");
     if live {
         enforcement(out, view);

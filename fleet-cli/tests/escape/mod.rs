@@ -1,3 +1,4 @@
 //! What a sandboxed program tries against the fleet that runs it.
 
 mod hook;
+mod survivor;

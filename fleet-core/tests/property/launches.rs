@@ -274,6 +274,7 @@ fn p46_a_command_comes_back_from_its_launch_file() {
             },
             exit_record: "/c/exit.json".into(),
             observed: "/c/observed.json".into(),
+            sandbox_process: Some("/c/sandbox-process.json".into()),
             connections: Some("/c/connections.jsonl".into()),
             limits: Some(LimitRequest {
                 resources: Resources { pids: Some(20), ..Resources::default() },

@@ -165,6 +165,8 @@ impl<'a> Guard<'a> {
     /// Takes over what is known of the sandbox already.
     pub(super) fn begin(&mut self, network: Option<Network>, reports: &[Report]) {
         self.network = network;
+        // Recorded before its command was let go.
+        self.init = reports.iter().find_map(|report| report.child_pid);
         self.note(reports);
     }
 
@@ -251,7 +253,9 @@ impl<'a> Guard<'a> {
     fn note(&mut self, reports: &[Report]) {
         for report in reports {
             if let Some(pid) = report.child_pid {
-                self.init = Some(pid);
+                if self.init.replace(pid) != Some(pid) {
+                    record::sandbox_process(self.launch, pid);
+                }
                 self.look_until = Some(Instant::now() + APPEARANCE);
             }
             if report.exit_code.is_some() {
@@ -404,6 +408,9 @@ impl<'a> Guard<'a> {
             self.write_observation(None);
         }
         leave_nothing_behind(&mut self.signals.child).await;
+        if let Some(init) = self.init {
+            record::sandbox_gone(self.launch, init);
+        }
         self.ended
     }
 }

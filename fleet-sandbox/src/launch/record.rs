@@ -5,7 +5,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use camino::Utf8Path;
 use fleet_core::id::Timestamp;
+use fleet_core::launch::{LaunchFile, SandboxProcess};
 use serde::Serialize;
+
+use crate::procfs;
 
 /// The present moment.
 pub(super) fn now() -> Timestamp {
@@ -27,6 +30,26 @@ pub(super) fn write<T: Serialize>(path: &Utf8Path, value: &T) -> std::io::Result
 pub(crate) fn publish<T: Serialize>(path: &Utf8Path, value: &T) -> std::io::Result<()> {
     temporary(directory(path)?, value)?.persist(path).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// Records the first process of the sandbox, where whoever cleans up after this one finds it.
+pub(super) fn sandbox_process(launch: &LaunchFile, pid: u32) {
+    let Some((path, process)) = launch.sandbox_process.as_ref().zip(procfs::identity(pid)) else {
+        return;
+    };
+    let launch_id = launch.launch_id.clone();
+    let record = SandboxProcess { version: LaunchFile::VERSION, launch_id, process };
+    if let Err(error) = publish(path, &record) {
+        super::say(&format!("failed to record the sandbox's first process: {error}"));
+    }
+}
+
+/// Removes that record when the process is gone; otherwise it is still needed.
+pub(super) fn sandbox_gone(launch: &LaunchFile, pid: u32) {
+    if let Some(path) = launch.sandbox_process.as_ref().filter(|_| procfs::identity(pid).is_none())
+    {
+        let _ = std::fs::remove_file(path);
+    }
 }
 
 fn directory(path: &Utf8Path) -> std::io::Result<&Utf8Path> {

@@ -8,6 +8,7 @@ use fleet_core::launch::LaunchFile;
 use tokio::time::timeout;
 
 use super::Refusal;
+use super::record;
 use super::relay::Network;
 use super::status::{Report, StatusPipe};
 use crate::observe::podman;
@@ -62,6 +63,7 @@ pub(super) async fn network(
             detail: why,
         })?;
     }
+    record::sandbox_process(launch, init);
     let plan = launch.plan.network.as_ref();
     let network = plan.map(|plan| Network::open(plan, launch, init)).transpose()?;
     rustix::io::write(release, b"g")

@@ -102,6 +102,7 @@ impl Prepared {
             plan,
             exit_record: at.join("exit.json"),
             observed: at.join("observed.json"),
+            sandbox_process: None,
             connections: None,
             limits: None,
         };

@@ -43,6 +43,7 @@ fn launch_file(argv: Vec<String>, env: Vec<(String, String)>) -> LaunchFile {
         env: Environment(env.into_iter().collect()),
         exit_record: "/c/exit.json".into(),
         observed: "/c/observed.json".into(),
+        sandbox_process: None,
         connections: None,
         limits: None,
     }

@@ -118,6 +118,7 @@ impl Launch {
             plan,
             exit_record: self.control.join("exit.json"),
             observed: self.control.join("observed.json"),
+            sandbox_process: Some(self.control.join("sandbox-process.json")),
             connections: Some(self.control.join("connections.jsonl")),
             limits: self.limits.clone(),
         }

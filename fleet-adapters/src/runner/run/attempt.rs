@@ -15,9 +15,9 @@ use fleet_core::port::{
 
 use crate::runner::Runtime;
 use crate::runner::agent::{Observer, Records, Seen};
-use crate::runner::caps;
 use crate::runner::control::Failure;
 use crate::runner::hook::HookDesk;
+use crate::runner::leftovers;
 use crate::runner::prepare::Prepared;
 use crate::runner::protocol::{Delivered, FailureKind, Receipt, RefusalReason};
 use crate::runner::sessions::SessionFinder;
@@ -230,7 +230,7 @@ pub(in crate::runner) async fn end(
     }
     let killed = runtime.console(role).kill().await?;
     // What stays is in its record, and tried again before the next start.
-    drop(caps::sweep(runtime, role).await);
+    drop(leftovers::remove(runtime, role).await);
     super::super::overlays::undo(&*runtime.ports.store, &runtime.trees(role));
     Ok(found || killed)
 }

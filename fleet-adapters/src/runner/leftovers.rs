@@ -1,0 +1,67 @@
+//! What a launch left that nobody guards: its sandbox, and the groups of its caps.
+//!
+//! A launcher ends its sandbox and removes what it made. One that was killed, and its runner with it,
+//! does neither; then the records beside the role's other ones tell what to look for.
+
+use std::time::Duration;
+
+use fleet_core::id::RoleName;
+use fleet_core::launch::SandboxProcess;
+use fleet_core::layout::RoleTrees;
+use fleet_core::port::{ProcessIdentity, RunState, Signal, StateStore};
+
+use super::{Runtime, caps};
+use fleet_core::error_chain::chain;
+
+/// For the kernel to take down a killed pid namespace.
+const END_WAIT: Duration = Duration::from_secs(5);
+
+fn recorded(store: &dyn StateStore, trees: &RoleTrees) -> Option<ProcessIdentity> {
+    let bytes = store.read(&trees.sandbox_process(), SandboxProcess::MAX_BYTES).ok()??;
+    serde_json::from_slice::<SandboxProcess>(&bytes).ok().map(|record| record.process)
+}
+
+/// Whether the recorded sandbox of a role runs.
+pub(super) fn sandbox(runtime: &Runtime, trees: &RoleTrees) -> RunState {
+    let Some(process) = recorded(&*runtime.ports.store, trees) else { return RunState::Stopped };
+    match runtime.ports.processes.is_alive(&process) {
+        Ok(true) => RunState::Running,
+        Ok(false) => RunState::Stopped,
+        Err(_) => RunState::Unknown,
+    }
+}
+
+/// Ends the recorded sandbox of a role and removes the groups of its caps; says what there was. To be
+/// called when neither a launcher nor a runner is left that would.
+///
+/// # Errors
+/// In words: something stays, and its record does too.
+///
+/// # Cancel safety
+/// May be repeated at any time.
+pub(super) async fn remove(runtime: &Runtime, role: &RoleName) -> Result<Vec<String>, String> {
+    let mut removed = Vec::new();
+    if end_sandbox(runtime, &runtime.trees(role)).await? {
+        removed.push("the sandbox of an earlier launch".to_owned());
+    }
+    removed.extend(caps::sweep(runtime, role).await.map_err(|error| error.to_string())?);
+    Ok(removed)
+}
+
+async fn end_sandbox(runtime: &Runtime, trees: &RoleTrees) -> Result<bool, String> {
+    let (store, processes) = (&runtime.ports.store, &runtime.ports.processes);
+    let Some(process) = recorded(&**store, trees) else { return Ok(false) };
+    let lives = processes.is_alive(&process).map_err(|error| chain(&error))?;
+    if lives {
+        processes.signal(&process, Signal::Kill).map_err(|error| chain(&error))?;
+        tokio::select! {
+            biased;
+            gone = processes.wait_exit(&process) => gone.map_err(|error| chain(&error))?,
+            () = runtime.ports.clock.sleep(END_WAIT) => {
+                return Err(format!("its sandbox (pid {}) did not end, even killed", process.pid));
+            }
+        }
+    }
+    store.remove(&trees.sandbox_process()).map_err(|error| chain(&error))?;
+    Ok(lives)
+}
