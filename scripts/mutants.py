@@ -18,6 +18,7 @@ import collections
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -39,6 +40,9 @@ FIRST_FAILURE = ["-Zunstable-options", "--fail-fast"]
 SWITCH = "FLEET_CHANGE"
 # A test that hangs has noticed; no test takes a tenth of this.
 LIMIT_SECONDS = 120
+# The same in processor time, whatever else the machine does; and what a test that hangs may take of its memory.
+LIMIT_PROCESSOR_SECONDS = 30
+LIMIT_MEMORY = 4 << 30
 MODULE = f"""//! Which change is switched on.
 pub(crate) fn switched() -> u32 {{
     static NUMBER: std::sync::LazyLock<u32> = std::sync::LazyLock::new(|| {{
@@ -81,8 +85,11 @@ def check():
     print("mutants: the figures are whole")
 
 
-def write(counts):
-    commit = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=ROOT, text=True).strip()
+def head():
+    return subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=ROOT, text=True).strip()
+
+
+def write(counts, commit):
     version = subprocess.check_output(["cargo", "mutants", "--version"], text=True).strip()
     block = (f"{BEGIN}\nCode of commit `{commit}`, {version}.\n\n"
              "| Changes | Noticed by a test | Did not compile | Not noticed, explained below |\n|---:|---:|---:|---:|\n"
@@ -206,6 +213,11 @@ def programs():
     return [it["executable"] for it in sorted(built, key=lambda it: it["target"]["name"] != "main")], ""
 
 
+def bounded():
+    resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_PROCESSOR_SECONDS, LIMIT_PROCESSOR_SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (LIMIT_MEMORY, LIMIT_MEMORY))
+
+
 def notices(binaries, number):
     """Whether a test fails under the change, or hangs."""
     for binary in binaries:
@@ -213,7 +225,7 @@ def notices(binaries, number):
         try:
             done = subprocess.run(words, cwd=TREE / CRATE, env=environment(
                 **{SWITCH: str(number), "CARGO_MANIFEST_DIR": str(TREE / CRATE), "RUST_TEST_THREADS": "1", "RUSTC_BOOTSTRAP": "1"}),
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT_SECONDS)
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT_SECONDS, preexec_fn=bounded)
         except subprocess.TimeoutExpired:
             return True
         if done.returncode != 0:
@@ -277,6 +289,7 @@ def main(words):
         changes = [it for it in changes if it.file in words]
     if not changes:
         fail("nothing to change")
+    commit = head()
     copy_tree()
     binaries, alone = build_switched(changes)
     if notices(binaries, -1):
@@ -295,7 +308,7 @@ def main(words):
     if left:
         fail("no test noticed these, and {} does not explain them:\n{}".format(PAGE.name, "\n".join(left)))
     if not words:
-        write(counts)
+        write(counts, commit)
     return 0
 
 

@@ -257,6 +257,7 @@ scripts/check-purity
 
 heading 'figures in the documentation'
 bash scripts/figures.sh --check
+python3 scripts/mutants.py --check
 
 heading 'licences, sources, unused dependencies'
 if command -v cargo-deny >/dev/null 2>&1; then
