@@ -62,7 +62,7 @@ trap finish EXIT
 
 heading 'what is needed'
 # command=Debian package that brings it
-needed='tmux=tmux bwrap=bubblewrap pgrep=procps setpriv=util-linux git=git cc=gcc useradd=passwd tar=tar socat=socat podman=podman runc=runc newuidmap=uidmap catatonit=catatonit unshare=util-linux node=nodejs python3=python3'
+needed='tmux=tmux bwrap=bubblewrap pgrep=procps setpriv=util-linux git=git cc=gcc useradd=passwd tar=tar socat=socat podman=podman runc=runc newuidmap=uidmap catatonit=catatonit unshare=util-linux systemctl=systemd node=nodejs python3=python3'
 missing=''
 if [ "$(uname -s)" = Linux ]; then
     for pair in $needed; do
@@ -164,11 +164,13 @@ else
 fi
 
 heading 'tests'
-# Names say what a test needs: as_root the rights of root, as_user the lack of them.
+# Names say what a test needs: as_root the rights of root, as_user the lack of them. This module needs a
+# systemd user manager, which only a step of its own gives them.
+managed='field::systemd'
 if [ "$(id -u)" -eq 0 ]; then
-    who='not test(/as_user/)' section=main
+    who="not test(/as_user|$managed/)" section=main
 else
-    who='not test(/as_root/)' section=plain
+    who="not test(/as_root|$managed/)" section=plain
 fi
 say "filter: $who"
 cargo nextest run --workspace --all-features --locked --profile ci -E "$who"
@@ -206,13 +208,45 @@ else
             "$scratch/bin/cargo-nextest" nextest run --profile ci \
             --archive-file "$scratch/tests.tar.zst" --extract-to "$scratch/x" \
             --workspace-remap "$scratch/src" \
-            -E '(package(fleet-sandbox) or package(fleet-cli) or test(/as_user/)) and not test(/as_root/)'
+            -E "(package(fleet-sandbox) or package(fleet-cli) or test(/as_user/)) and not test(/as_root|$managed/)"
     )
     chmod 0755 "$target_dir/tmp"
     user_report=$(find "$scratch/x" "$scratch/src" -path '*nextest/ci/junit.xml' | head -n 1)
     [ -n "$user_report" ] || stop 'the run as a plain user left no report'
     cp "$user_report" "$target_dir/nextest/kept/user.xml"
     reports+=("$target_dir/nextest/kept/user.xml")
+fi
+
+heading 'beside a systemd user manager'
+if [ -z "$test_user" ]; then
+    say "info: only root can start one beside this machine; the tests of $managed are not run"
+else
+    programs=$(cargo nextest list --workspace --all-features --locked --list-type binaries-only \
+        --message-format json 2>/dev/null | python3 -c '
+import json, sys
+built = json.load(sys.stdin)["rust-binaries"]
+for crate, module in [("fleet-cli", "field::systemd")]:
+    print(module, built[crate + "::main"]["binary-path"])')
+    chmod 1777 "$target_dir/tmp"
+    # Each: what the manager's user can't run, and who that is.
+    for part in 'as_user root' "as_root user $test_user"; do
+        read -r others manager <<< "$part"
+        while read -r module program; do
+            status=0
+            (
+                cd /
+                # shellcheck disable=SC2086 # One or two words.
+                REQUIRE_ALL=1 TMPDIR=/tmp "$root/scripts/with-user-manager.sh" $manager \
+                    "$program" "$module" --skip "$others" < /dev/null
+            ) || status=$?
+            if [ "$status" -eq 69 ] && [ "$REQUIRE_ALL" != 1 ]; then
+                say 'skipped: no user manager can be started beside this machine, see above'
+            elif [ "$status" -ne 0 ]; then
+                stop "the tests beside a user manager failed (exit code $status)"
+            fi
+        done <<< "$programs"
+    done
+    chmod 0755 "$target_dir/tmp"
 fi
 
 heading 'the newest agent programs (what differs is printed, and fails nothing)'

@@ -8,6 +8,7 @@ use fleet_core::isolation::BackendName;
 use fleet_core::port::{IsolationBackend, PathProbe};
 
 use crate::settings::Settings;
+use crate::supervision::Supervision;
 use crate::ui::Printer;
 
 /// Everything a command works with.
@@ -15,6 +16,8 @@ use crate::ui::Printer;
 pub struct App {
     /// Ports, harnesses and the account.
     pub runtime: Runtime,
+    /// What starts roles here.
+    pub supervision: Supervision,
     /// What the environment and the command line decide beyond that.
     pub settings: Settings,
     /// Output.

@@ -2,20 +2,31 @@
 
 use std::sync::Arc;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use fleet_adapters::runner::{Ports, Runtime};
-use fleet_adapters::supervisor::{DetachedSettings, DetachedSupervisor};
+use fleet_adapters::supervisor::{
+    DetachedSettings, DetachedSupervisor, RecordedSupervisor, SystemdSettings, SystemdSupervisor,
+    user_manager,
+};
 use fleet_adapters::{
     CliTmuxServers, FileStore, InotifyWatches, ProcTable, ProcessExec, RandomIds, SystemClock,
     TmuxEnvironment,
 };
 use fleet_core::harness::Harnesses;
-use fleet_core::port::{Clock, Exec, IsolationBackend, PathProbe, PathProbes, StateStore};
+use fleet_core::port::{
+    Clock, Exec, IsolationBackend, PathProbe, PathProbes, ProcessTable, StateStore, Supervisor,
+    SupervisorKind,
+};
+use fleet_core::units::systemd::{UnitFacts, UnitNames};
 use fleet_core::world::World;
 use fleet_sandbox::{
     BubblewrapIsolation, HostLimits, HostView, LandlockIsolation, NoIsolation, OpenatProbe,
     PodmanIsolation,
 };
+
+use crate::env_vars;
+use crate::settings::SupervisorChoice;
+use crate::supervision::Supervision;
 
 /// The two ports that reading the settings needs.
 #[derive(Debug)]
@@ -42,23 +53,21 @@ pub fn early() -> Early {
 }
 
 /// The adapters of this machine.
-pub fn runtime(world: World, runtime_dir: Utf8PathBuf) -> Runtime {
+pub fn runtime(world: World, runtime_dir: Utf8PathBuf, supervisor: SupervisorKind) -> Runtime {
     let exec: Arc<dyn Exec> = Arc::new(ProcessExec);
     let store: Arc<dyn StateStore> = Arc::new(FileStore);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let processes = Arc::new(ProcTable::new());
+    let processes: Arc<dyn ProcessTable> = Arc::new(ProcTable::new());
     let tmux = TmuxEnvironment { path: world.path(), home: world.homes.os.clone() };
-    let supervisor = DetachedSupervisor::new(
-        exec.clone(),
-        store.clone(),
-        processes.clone(),
-        clock.clone(),
-        DetachedSettings {
-            binary: world.binary.clone(),
-            env: world.env.0.clone().into_iter().collect(),
-            layout: world.layout.clone(),
-        },
-    );
+    let supervisor = Supervisors {
+        world: &world,
+        runtime_dir: &runtime_dir,
+        exec: &exec,
+        store: &store,
+        clock: &clock,
+        processes: &processes,
+    }
+    .of(supervisor);
     let ports = Ports {
         tmux: Arc::new(CliTmuxServers::new(exec.clone(), tmux)),
         supervisor: Arc::new(supervisor),
@@ -73,6 +82,77 @@ pub fn runtime(world: World, runtime_dir: Utf8PathBuf) -> Runtime {
         processes,
     };
     Runtime { ports, harnesses: Harnesses::built_in(), world, runtime_dir }
+}
+
+/// Which supervisor starts roles here.
+pub fn supervision(choice: SupervisorChoice, runtime_dir: &Utf8Path) -> Supervision {
+    Supervision::decide(choice, cfg!(target_os = "linux"), || user_manager(runtime_dir))
+}
+
+/// What the supervisors are made of.
+struct Supervisors<'a> {
+    world: &'a World,
+    runtime_dir: &'a Utf8Path,
+    exec: &'a Arc<dyn Exec>,
+    store: &'a Arc<dyn StateStore>,
+    clock: &'a Arc<dyn Clock>,
+    processes: &'a Arc<dyn ProcessTable>,
+}
+
+impl Supervisors<'_> {
+    /// The chosen one, beside those that may run roles since an earlier choice.
+    fn of(&self, chosen: SupervisorKind) -> RecordedSupervisor {
+        let (detached, systemd) = (self.detached(), self.systemd());
+        let (chosen, other) = match chosen {
+            SupervisorKind::Systemd => (systemd, detached),
+            SupervisorKind::Launchd | SupervisorKind::None => (detached, systemd),
+        };
+        RecordedSupervisor::new(chosen, vec![other], self.store.clone(), self.world.layout.clone())
+    }
+
+    fn detached(&self) -> Arc<dyn Supervisor> {
+        let mut env = self.world.env.0.clone();
+        // What it was started by, not what it would choose.
+        env.insert(env_vars::FLEET_SUPERVISOR.to_owned(), "none".to_owned());
+        let settings = DetachedSettings {
+            binary: self.world.binary.clone(),
+            env: env.into_iter().collect(),
+            layout: self.world.layout.clone(),
+        };
+        Arc::new(DetachedSupervisor::new(
+            self.exec.clone(),
+            self.store.clone(),
+            self.processes.clone(),
+            self.clock.clone(),
+            settings,
+        ))
+    }
+
+    fn systemd(&self) -> Arc<dyn Supervisor> {
+        let world = self.world;
+        let config = world.env.0.get(env_vars::XDG_CONFIG_HOME).filter(|dir| dir.starts_with('/'));
+        let config = config.map_or_else(|| world.homes.os.join(".config"), Utf8PathBuf::from);
+        let settings = SystemdSettings {
+            facts: UnitFacts {
+                binary: world.binary.clone(),
+                home: world.homes.fleet.clone(),
+                path: world.path_dirs.iter().map(|dir| dir.as_path().to_owned()).collect(),
+            },
+            names: UnitNames::of(&world.homes),
+            units: config.join("systemd/user"),
+            runtime_dir: self.runtime_dir.to_owned(),
+            path: world.path(),
+            user: world.user.clone(),
+            layout: world.layout.clone(),
+        };
+        Arc::new(SystemdSupervisor::new(
+            self.exec.clone(),
+            self.store.clone(),
+            self.processes.clone(),
+            self.clock.clone(),
+            settings,
+        ))
+    }
 }
 
 /// Best first; `none` last.

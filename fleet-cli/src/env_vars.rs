@@ -17,6 +17,10 @@ pub const USER: &str = "USER";
 pub const PATH: &str = "PATH";
 /// The account's runtime directory.
 pub const XDG_RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
+/// Where the user's configuration is, that of systemd too.
+pub const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
+/// Where the service manager that started this process waits for word.
+pub const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";
 /// Any value but the empty one turns colours off.
 pub const NO_COLOR: &str = "NO_COLOR";
 /// Name of the terminal type.

@@ -16,6 +16,7 @@ pub mod exit;
 pub mod fleet;
 pub mod resolved;
 pub mod settings;
+pub mod supervision;
 pub mod ui;
 
 use std::ffi::OsString;
@@ -152,7 +153,9 @@ fn execute(cli: &Cli, env: &Env, printer: Printer) -> ExitStatus {
         Err(error) => return finish(&printer, fail(&printer, &error, json)),
     };
     let Known { settings, world, runtime_dir } = known;
-    let app = App { runtime: compose::runtime(world, runtime_dir), settings, printer };
+    let supervision = compose::supervision(settings.supervisor, &runtime_dir);
+    let runtime = compose::runtime(world, runtime_dir, supervision.kind);
+    let app = App { runtime, supervision, settings, printer };
     let status = match dispatch(&app, &cli.command) {
         Ok(status) => status,
         Err(error) => fail(&app.printer, &error, json),
@@ -213,7 +216,7 @@ fn loads_config(command: &Command) -> bool {
 
 fn dispatch(app: &App, command: &Command) -> Result<ExitStatus, CliError> {
     match command {
-        Command::Init(args) => command::init::run(app, args),
+        Command::Init(args) => block_on(command::init::run(app, args))?,
         Command::Config(args) => block_on(command::config::run(app, args))?,
         Command::Check(args) => block_on(command::check::run(app, args))?,
         Command::Explain(args) => block_on(command::explain::run(app, args))?,

@@ -53,6 +53,7 @@ pub mod port;
 pub mod redact;
 pub mod run_marker;
 pub mod status;
+pub mod units;
 pub mod world;
 
 #[cfg(feature = "test-support")]

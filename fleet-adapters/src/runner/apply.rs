@@ -490,6 +490,10 @@ async fn stop_one(runtime: &Runtime, name: &RoleName, kind: StopKind) -> Outcome
     let service = Service { role: name.clone(), config: None };
     let before = observe::role(runtime, None, name).await;
     if before.observed.state == RoleState::Stopped {
+        // What is stopped may still be meant to start with the machine.
+        if let Err(error) = runtime.ports.supervisor.stop(&service).await {
+            return Outcome::Failed { detail: said(&error) };
+        }
         // Runner and launcher may have been killed: then nobody has removed what they made.
         return match leftovers::remove(runtime, name).await {
             Ok(left) if left.is_empty() => Outcome::Unchanged { detail: "not running".to_owned() },

@@ -64,6 +64,9 @@ pub enum RunError {
     },
 }
 
+/// Is told each published status, the first one as soon as the runner owns its role.
+pub type Told = Box<dyn Fn(&Status) + Send + Sync>;
+
 /// Runs a role until it is stopped: `stop` turns true, the program is ended, and this returns.
 ///
 /// A program that ends is started again as the core's lifecycle decides; after too many immediate
@@ -73,8 +76,9 @@ pub async fn run(
     role: RoleName,
     config: Option<Utf8PathBuf>,
     stop: watch::Receiver<bool>,
+    told: Told,
 ) -> Result<(), RunError> {
-    let (mut runner, mut incoming) = Runner::claim(runtime, role, config)?;
+    let (mut runner, mut incoming) = Runner::claim(runtime, role, config, told)?;
     runner.end_leftovers().await;
     runner.live(stop, &mut incoming).await;
     Ok(())
@@ -109,6 +113,7 @@ struct Runner {
     hooks: Arc<HookDesk>,
     error_logged: ErrorLogged,
     _server: Server,
+    told: Told,
     _hook_server: Option<Server>,
     _lock: Box<dyn StoreLock>,
 }
@@ -407,6 +412,7 @@ impl Runner {
         if let Err(error) = self.runtime.ports.store.publish(&self.trees.status(), &bytes, 0o600) {
             self.log.warn(&format!("status not published: {}", chain(&error)));
         }
+        (self.told)(&self.status);
     }
 
     fn finish(&self) {

@@ -3,6 +3,13 @@
 
 mod daemon;
 mod none;
+mod notify;
+mod proof;
+mod recorded;
+mod systemd;
 
 pub use daemon::{DetachRequest, become_session_leader, detach};
 pub use none::{DetachedSettings, DetachedSupervisor};
+pub use notify::ServiceManager;
+pub use recorded::RecordedSupervisor;
+pub use systemd::{SystemdSettings, SystemdSupervisor, user_manager};

@@ -4,27 +4,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 use fleet_core::id::RoleName;
-use fleet_core::layout::{FleetLayout, RoleTrees};
+use fleet_core::layout::FleetLayout;
 use fleet_core::port::{
     Clock, CommandSpec, Exec, ExecOutput, Exit, Liveness, ProcessError, ProcessIdentity,
     ProcessTable, RunState, Service, Signal, Signalled, StateStore, Supervisor, SupervisorError,
     SupervisorKind,
 };
-use fleet_core::run_marker::{RUN_MARKER_LIMIT, RunMarker};
 
 use fleet_core::error_chain::chain;
 
-const POLL: Duration = Duration::from_millis(10);
+use super::proof::{POLL, Proof, Seen};
+
 /// From the return of the starting command to a runner with lock and marker.
 const START_LIMIT: Duration = Duration::from_secs(5);
 /// For an orderly end; after it the runner is killed.
 const STOP_LIMIT: Duration = Duration::from_secs(15);
 /// For the kernel to end a killed process.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
-/// A runner holds its lock for a moment before its marker is there, and after it is gone.
-const SETTLE_LIMIT: Duration = Duration::from_secs(2);
 
 /// What [`DetachedSupervisor`] needs to know to start a runner.
 #[derive(Clone)]
@@ -59,25 +57,9 @@ impl std::fmt::Debug for DetachedSettings {
 #[derive(Debug)]
 pub struct DetachedSupervisor {
     exec: Arc<dyn Exec>,
-    store: Arc<dyn StateStore>,
-    processes: Arc<dyn ProcessTable>,
-    clock: Arc<dyn Clock>,
+    proof: Proof,
     settings: DetachedSettings,
 }
-
-/// What lock and marker say together.
-#[derive(Debug)]
-enum Seen {
-    /// The lock is held and the marker names a living process.
-    Running(ProcessIdentity),
-    /// Nobody holds the lock.
-    Stopped,
-    /// The lock is held, but by whom cannot be proved.
-    Unclear(String),
-}
-
-/// A larger log is not looked into for a message.
-const MAX_LOG: u64 = 16 * 1024 * 1024;
 
 impl DetachedSupervisor {
     /// A supervisor over these ports.
@@ -88,54 +70,8 @@ impl DetachedSupervisor {
         clock: Arc<dyn Clock>,
         settings: DetachedSettings,
     ) -> Self {
-        Self { exec, store, processes, clock, settings }
-    }
-
-    fn trees(&self, role: &RoleName) -> RoleTrees {
-        self.settings.layout.role(role)
-    }
-
-    fn look(&self, role: &RoleName) -> Seen {
-        let trees = self.trees(role);
-        match self.store.is_locked(&trees.runner_lock()) {
-            Ok(false) => Seen::Stopped,
-            Ok(true) => match self.runner(&trees.run_marker()) {
-                Ok(runner) => Seen::Running(runner),
-                Err(why) => Seen::Unclear(format!("{} is held, but {why}", trees.runner_lock())),
-            },
-            Err(error) => Seen::Unclear(chain(&error)),
-        }
-    }
-
-    /// The living process that the marker names.
-    fn runner(&self, marker: &Utf8Path) -> Result<ProcessIdentity, String> {
-        let content = self
-            .store
-            .read(marker, RUN_MARKER_LIMIT)
-            .map_err(|error| chain(&error))?
-            .ok_or_else(|| format!("{marker} does not exist"))?;
-        let parsed = RunMarker::parse(&content).map_err(|error| format!("{marker}: {error}"))?;
-        let named = parsed.runner();
-        match self.processes.identity(named.pid).map_err(|error| chain(&error))? {
-            Some(living) if living == *named => Ok(living),
-            Some(_) => {
-                Err(format!("{marker} names pid {}, which is now another process", named.pid))
-            }
-            None => Err(format!("{marker} names pid {}, which is gone", named.pid)),
-        }
-    }
-
-    /// Looks until the answer is clear, or for as long as a runner may need to begin or to end.
-    async fn look_until_clear(&self, role: &RoleName) -> Seen {
-        let start = self.clock.monotonic();
-        loop {
-            let seen = self.look(role);
-            let waited = self.clock.monotonic().since(start);
-            if !matches!(seen, Seen::Unclear(_)) || waited >= SETTLE_LIMIT {
-                return seen;
-            }
-            self.clock.sleep(POLL).await;
-        }
+        let proof = Proof { store, processes, clock, layout: settings.layout.clone() };
+        Self { exec, proof, settings }
     }
 
     /// Waits for the end of a process; tells whether it came in time.
@@ -146,15 +82,15 @@ impl DetachedSupervisor {
     ) -> Result<bool, ProcessError> {
         tokio::select! {
             biased;
-            ended = self.processes.wait_exit(process) => ended.map(|()| true),
-            () = self.clock.sleep(limit) => Ok(false),
+            ended = self.proof.processes.wait_exit(process) => ended.map(|()| true),
+            () = self.proof.clock.sleep(limit) => Ok(false),
         }
     }
 
     /// Asks, waits, kills, waits. `Ok(false)` if it would not even die.
     async fn end(&self, runner: &ProcessIdentity) -> Result<bool, ProcessError> {
         for (signal, limit) in [(Signal::Term, STOP_LIMIT), (Signal::Kill, KILL_LIMIT)] {
-            if self.processes.signal(runner, signal)? == Signalled::Gone
+            if self.proof.processes.signal(runner, signal)? == Signalled::Gone
                 || self.ended_within(runner, limit).await?
             {
                 return Ok(true);
@@ -174,41 +110,32 @@ impl DetachedSupervisor {
         spec
     }
 
-    /// The last line of a log, made fit for a message.
-    fn last_words(&self, log: &Utf8Path) -> Option<String> {
-        const MOST: usize = 300;
-        let content = self.store.read(log, MAX_LOG).ok()??;
-        let text = String::from_utf8_lossy(&content);
-        let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
-        Some(line.chars().filter(|c| !c.is_control()).take(MOST).collect())
-    }
-
     /// Waits until the started runner has lock and marker.
     async fn wait_for_runner(
         &self,
         role: &RoleName,
         child: Option<&ProcessIdentity>,
     ) -> Result<(), String> {
-        let start = self.clock.monotonic();
+        let start = self.proof.clock.monotonic();
         loop {
             // Asked before the look, so that whoever is found afterwards is another runner.
-            let gone =
-                child.is_some_and(|child| matches!(self.processes.is_alive(child), Ok(false)));
-            let seen = self.look(role);
-            let log = self.trees(role).runner_log();
+            let gone = child
+                .is_some_and(|child| matches!(self.proof.processes.is_alive(child), Ok(false)));
+            let seen = self.proof.look(role);
+            let log = self.proof.trees(role).runner_log();
             match &seen {
                 // An old marker may still stand there while the new runner has the lock already.
                 Seen::Running(runner) if gone || child.is_none_or(|child| child == runner) => {
                     return Ok(());
                 }
                 Seen::Stopped if gone => {
-                    let last = self.last_words(&log);
+                    let last = self.proof.last_words(&log);
                     let last = last.map(|line| format!(": {line}")).unwrap_or_default();
                     return Err(format!("it ended at once{last}; see {log}"));
                 }
                 _ => {}
             }
-            if self.clock.monotonic().since(start) >= START_LIMIT {
+            if self.proof.clock.monotonic().since(start) >= START_LIMIT {
                 let detail = match seen {
                     Seen::Unclear(why) => why,
                     _ => "it did not take its lock".to_owned(),
@@ -218,7 +145,7 @@ impl DetachedSupervisor {
                     START_LIMIT.as_secs()
                 ));
             }
-            self.clock.sleep(POLL).await;
+            self.proof.clock.sleep(POLL).await;
         }
     }
 }
@@ -250,7 +177,7 @@ impl Supervisor for DetachedSupervisor {
             role: service.role.clone(),
             detail,
         };
-        match self.look_until_clear(&service.role).await {
+        match self.proof.look_until_clear(&service.role).await {
             Seen::Running(_) => return Ok(()),
             Seen::Unclear(why) => return Err(failed(why)),
             Seen::Stopped => {}
@@ -259,7 +186,7 @@ impl Supervisor for DetachedSupervisor {
         let output = output.map_err(|error| failed(chain(&error)))?;
         if let Some(complaint) = complaint(&output) {
             // Ours may have ended at once because somebody else started one in the same moment.
-            return match self.look_until_clear(&service.role).await {
+            return match self.proof.look_until_clear(&service.role).await {
                 Seen::Running(_) => Ok(()),
                 Seen::Stopped | Seen::Unclear(_) => Err(failed(complaint)),
             };
@@ -281,7 +208,7 @@ impl Supervisor for DetachedSupervisor {
     async fn stop(&self, service: &Service) -> Result<(), SupervisorError> {
         let failed =
             |detail| SupervisorError::Failed { action: "stop", role: service.role.clone(), detail };
-        let runner = match self.look_until_clear(&service.role).await {
+        let runner = match self.proof.look_until_clear(&service.role).await {
             Seen::Stopped => return Ok(()),
             Seen::Unclear(why) => return Err(failed(format!("{why}; nothing was signalled"))),
             Seen::Running(runner) => runner,
@@ -294,7 +221,7 @@ impl Supervisor for DetachedSupervisor {
     }
 
     async fn liveness(&self, service: &Service) -> Liveness {
-        let (state, detail, pid) = match self.look(&service.role) {
+        let (state, detail, pid) = match self.proof.look(&service.role) {
             Seen::Running(runner) => {
                 (RunState::Running, format!("runner has pid {}", runner.pid), Some(runner.pid))
             }

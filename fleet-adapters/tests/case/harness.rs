@@ -185,7 +185,7 @@ impl Stage {
     pub(crate) fn start(&mut self) -> JoinHandle<Result<(), RunError>> {
         self.stop = watch::channel(false).0;
         let stop = self.stop.subscribe();
-        tokio::spawn(run(self.runtime.clone(), self.role.clone(), None, stop))
+        tokio::spawn(run(self.runtime.clone(), self.role.clone(), None, stop, Box::new(|_| ())))
     }
 
     pub(crate) fn stop(&self) {

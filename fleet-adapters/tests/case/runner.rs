@@ -151,8 +151,13 @@ async fn a_second_runner_of_a_role_does_not_start() {
     let first = stage.start();
     stage.launched().await;
     let stop = tokio::sync::watch::channel(false).1;
-    let second =
-        fleet_adapters::runner::run::run(stage.runtime.clone(), stage.role.clone(), None, stop);
+    let second = fleet_adapters::runner::run::run(
+        stage.runtime.clone(),
+        stage.role.clone(),
+        None,
+        stop,
+        Box::new(|_| ()),
+    );
     let error = second.await.expect_err("the role has a runner");
     assert!(error.to_string().contains("another runner of `A` is alive"));
     stage.stop();

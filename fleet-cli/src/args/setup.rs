@@ -5,7 +5,10 @@ use fleet_core::config::YamlMode;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Creates the state directory (~/.ours-fleet, or below $OURS_FLEET_HOME) and says which supervisor \
-keeps the runners alive. Safe to repeat. Changes nothing outside the state directory.
+keeps the runners alive: with a systemd user manager its units, else fleet's own detached runners \
+(OURS_FLEET_SUPERVISOR chooses: auto, systemd, none). For systemd it writes the template of the units \
+into ~/.config/systemd/user and asks that they start with the machine (linger). Safe to repeat, and to \
+be repeated after ours-fleet was installed at another place.
 
 Examples:
   ours-fleet init

@@ -7,7 +7,7 @@ use fleet_core::config::YamlMode;
 use fleet_core::id::RoleName;
 use serde_json::json;
 
-use super::{init, outcome};
+use super::{outcome, up};
 use crate::app::App;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
@@ -27,7 +27,7 @@ pub async fn run(
     fresh: bool,
     json: bool,
 ) -> Result<ExitStatus, CliError> {
-    init::supervisor_text(app.settings.supervisor)?;
+    app.supervision.check()?;
     let files = FleetFiles::read(app, YamlMode::Compat)?;
     let fleet = files.good(app)?;
     let names = FleetFiles::select(fleet, names)?;
@@ -57,6 +57,9 @@ pub async fn run(
             let outcome = Outcome::Failed { detail };
             outcomes.push(RoleOutcome { name: role.name.clone(), outcome });
         }
+    }
+    if !ready.is_empty() {
+        up::prepare(app).await?;
     }
     outcomes.extend(apply::restart(&app.runtime, &ready, files.explicit.as_ref(), fresh).await);
     outcomes.sort_by_key(|role| names.iter().position(|name| *name == role.name));

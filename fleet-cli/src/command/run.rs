@@ -1,12 +1,14 @@
 //! `_run`: the runner of one role.
 
 use fleet_adapters::runner::run;
-use fleet_adapters::supervisor::{DetachRequest, become_session_leader, detach};
+use fleet_adapters::supervisor::{DetachRequest, ServiceManager, become_session_leader, detach};
+use fleet_core::status::Status;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::app::App;
 use crate::args;
+use crate::env_vars;
 use crate::error::{CliError, ErrorKind};
 use crate::exit::ExitStatus;
 
@@ -44,7 +46,15 @@ pub async fn run_here(app: &App, args: &args::Run) -> Result<ExitStatus, CliErro
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
     let (stop, stopped) = watch::channel(false);
     let config = app.settings.configuration.clone();
-    let runner = run::run(app.runtime.clone(), args.name.clone(), config, stopped);
+    let manager = match app.runtime.world.env.0.get(env_vars::NOTIFY_SOCKET) {
+        Some(address) => ServiceManager::at(address).map_err(failed)?,
+        None => ServiceManager::nobody(),
+    };
+    let told = Box::new(move |status: &Status| {
+        manager.ready();
+        manager.status(status.state.as_str());
+    });
+    let runner = run::run(app.runtime.clone(), args.name.clone(), config, stopped, told);
     tokio::pin!(runner);
     loop {
         tokio::select! {

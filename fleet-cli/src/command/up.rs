@@ -8,13 +8,12 @@ use fleet_core::plan::unavailable_line;
 use fleet_core::status::RoleState;
 use serde_json::json;
 
-use super::{init, outcome};
+use super::outcome;
 use crate::app::App;
 use crate::args;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::fleet::FleetFiles;
-use crate::settings::SupervisorChoice;
 use crate::ui::{Table, Tone, document};
 
 /// Starts what is configured and not running.
@@ -23,7 +22,7 @@ use crate::ui::{Table, Tone, document};
 /// The fleet does not load, a name is unknown, or the supervisor is not in this build: nothing was
 /// touched.
 pub async fn run(app: &App, args: &args::Up) -> Result<ExitStatus, CliError> {
-    init::supervisor_text(app.settings.supervisor)?;
+    app.supervision.check()?;
     let files = FleetFiles::read(app, YamlMode::Compat)?;
     let fleet = files.good(app)?;
     let names = FleetFiles::select(fleet, &args.names)?;
@@ -71,11 +70,26 @@ pub async fn run(app: &App, args: &args::Up) -> Result<ExitStatus, CliError> {
             ));
         }
     }
-    if starts && app.settings.supervisor == SupervisorChoice::Auto {
-        app.printer.note(format!("note: no service manager in this build: {}", init::NONE_MEANS));
+    if starts {
+        prepare(app).await?;
     }
     let started = apply::up(&app.runtime, &startable, files.explicit.as_ref()).await;
     Ok(finish(app, args.json, &names, &refused, started, &orphans))
+}
+
+/// Before the first start: the supervisor is made ready, and what it is not is said aloud.
+pub(super) async fn prepare(app: &App) -> Result<(), CliError> {
+    if app.supervision.instead.is_some() {
+        app.printer.note(format!("note: supervisor {}", app.supervision.text()));
+    }
+    let prepared = app.runtime.ports.supervisor.prepare(false).await?;
+    for line in prepared.done {
+        app.printer.note(format!("note: {line}"));
+    }
+    for warning in prepared.warnings {
+        app.printer.warn(warning);
+    }
+    Ok(())
 }
 
 /// One report in file order. The reasons of refused roles are already on the screen.

@@ -117,8 +117,8 @@ fn f14_up_without_configuration_says_what_to_create() {
 }
 
 #[rstest]
-#[case("systemd", 1, "not available in this build")]
-#[case("launchd", 1, "not available in this build")]
+#[case("systemd", 1, "no systemd user manager listens at /no/such/directory/systemd/private")]
+#[case("launchd", 1, "not in this build")]
 #[case("upstart", 64, "allowed: auto, systemd, launchd, none")]
 fn f15_a_supervisor_that_is_not_there(
     #[case] kind: &str,
@@ -128,6 +128,7 @@ fn f15_a_supervisor_that_is_not_there(
 ) {
     let mut env = TestEnvironment::with_fleet(ONE);
     env.set("OURS_FLEET_SUPERVISOR", kind);
+    env.set("XDG_RUNTIME_DIR", "/no/such/directory");
     let out = env.run([verb]).expect(code);
     assert!(out.stderr.contains(words), "{}", out.stderr);
     assert!(!env.path(".ours-fleet").exists(), "nothing was touched");

@@ -4,5 +4,6 @@ mod consoles;
 mod names;
 mod sandbox;
 mod secrets;
+mod systemd;
 mod text;
 mod worktrees;

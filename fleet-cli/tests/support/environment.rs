@@ -63,6 +63,8 @@ impl TestEnvironment {
         let vars = vec![
             ("PATH".to_owned(), path),
             ("HOME".to_owned(), home.path().to_str().expect("UTF-8").to_owned()),
+            // Whatever manager the person at this machine has: its units are not ours to make.
+            ("OURS_FLEET_SUPERVISOR".to_owned(), "none".to_owned()),
         ];
         Self { home, vars }
     }

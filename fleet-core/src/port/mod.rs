@@ -33,7 +33,9 @@ pub use process_table::{
 pub use store::{DirEntry, EntryKind, StateStore, StoreError, StoreLock};
 #[cfg(feature = "mocks")]
 pub use supervisor::MockSupervisor;
-pub use supervisor::{Liveness, RunState, Service, Supervisor, SupervisorError, SupervisorKind};
+pub use supervisor::{
+    Liveness, Prepared, RunState, Service, Shortcoming, Supervisor, SupervisorError, SupervisorKind,
+};
 #[cfg(feature = "mocks")]
 pub use tmux::MockTmux;
 pub use tmux::{

@@ -60,6 +60,24 @@ pub struct Service {
     pub config: Option<Utf8PathBuf>,
 }
 
+/// What was made ready for runners.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Prepared {
+    /// What was changed, one line each.
+    pub done: Vec<String>,
+    /// What does not hold although it was asked for, and what to do, one line each.
+    pub warnings: Vec<String>,
+}
+
+/// Something that [`Supervisor::prepare`] would change or warn of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shortcoming {
+    /// What is so.
+    pub what: String,
+    /// What to do.
+    pub fix: String,
+}
+
 /// Why a supervisor did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum SupervisorError {
@@ -92,6 +110,27 @@ pub trait Supervisor: Send + Sync + Debug {
 
     /// Whether it restarts a runner that was killed, and starts roles after a reboot.
     fn survives_reboot(&self) -> bool;
+
+    /// Makes this machine ready for runners; with `boot` also for roles that start with it. Repeating
+    /// it changes nothing. Where nothing is to be made ready, as by default, it does nothing.
+    ///
+    /// # Errors
+    /// This supervisor cannot be used here.
+    ///
+    /// # Cancel safety
+    /// Repeat after a drop.
+    async fn prepare(&self, boot: bool) -> Result<Prepared, SupervisorError> {
+        let _ = boot;
+        Ok(Prepared::default())
+    }
+
+    /// What on this machine is not as [`Supervisor::prepare`] would have it. Changes nothing.
+    ///
+    /// # Cancel safety
+    /// Reads only.
+    async fn inspect(&self) -> Vec<Shortcoming> {
+        Vec::new()
+    }
 
     /// Registers and starts the runner. On `Ok` the runner process was seen running. Starting one
     /// that runs already changes nothing.

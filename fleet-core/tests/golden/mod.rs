@@ -1,3 +1,4 @@
 mod briefing;
 mod claude_code;
 mod forbidden;
+mod units;

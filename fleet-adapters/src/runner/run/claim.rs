@@ -11,7 +11,7 @@ use fleet_core::status::{ConsoleStatus, FailureStatus, RoleState, RunnerStatus, 
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
-use super::{ErrorLogged, RunError, Runner};
+use super::{ErrorLogged, RunError, Runner, Told};
 use crate::runner::Runtime;
 use crate::runner::agent::News;
 use crate::runner::control::{self, Incoming, Server};
@@ -31,6 +31,7 @@ impl Runner {
         runtime: Runtime,
         role: RoleName,
         config: Option<Utf8PathBuf>,
+        told: Told,
     ) -> Result<(Self, mpsc::Receiver<Incoming>), RunError> {
         let trees = runtime.trees(&role);
         let store = runtime.ports.store.clone();
@@ -77,6 +78,7 @@ impl Runner {
             hooks,
             error_logged: ErrorLogged::default(),
             _server: server,
+            told,
             _hook_server: hook_server,
             _lock: lock,
             role,

@@ -17,7 +17,7 @@ use fleet_core::diagnostic::{Diagnostic, Severity};
 use fleet_core::isolation::Backend;
 use serde_json::{Value, json};
 
-use super::{init, version};
+use super::version;
 use crate::app::App;
 use crate::args;
 use crate::error::CliError;
@@ -183,7 +183,7 @@ pub async fn run(app: &App, args: &args::Doctor) -> Result<ExitStatus, CliError>
     );
     checks.extend(config(&files));
     checks.extend(tmux);
-    checks.push(supervisor(app));
+    checks.extend(supervisor(app).await);
     checks.extend(bubblewrap);
     checks.extend(podman);
     checks.push(caps::host(&facts, capped));
@@ -307,19 +307,22 @@ fn roles_line(fleet: &Fleet, files: &FleetFiles) -> Check {
     Check::new("roles", Level::Pass, detail)
 }
 
-fn supervisor(app: &App) -> Check {
-    use crate::settings::SupervisorChoice::{Auto, Launchd, None, Systemd};
-    let choice = app.settings.supervisor;
-    match init::supervisor_text(choice) {
-        Err(error) => {
-            Check::new("supervisor", Level::Fail, error.message()).fix(error.hints.join("; "))
-        }
-        Ok(text) => match choice {
-            Auto => Check::new("supervisor", Level::Warn, text)
-                .fix("set OURS_FLEET_SUPERVISOR=none to choose it on purpose"),
-            None | Systemd | Launchd => Check::new("supervisor", Level::Pass, text),
-        },
+async fn supervisor(app: &App) -> Vec<Check> {
+    let it = &app.supervision;
+    if let Err(error) = it.check() {
+        return vec![
+            Check::new("supervisor", Level::Fail, error.message()).fix(error.hints.join("; ")),
+        ];
     }
+    let mut checks = vec![match it.instead {
+        Some(_) => Check::new("supervisor", Level::Warn, it.text())
+            .fix("set OURS_FLEET_SUPERVISOR=none to choose it on purpose"),
+        None => Check::new("supervisor", Level::Pass, it.text()),
+    }];
+    for short in app.runtime.ports.supervisor.inspect().await {
+        checks.push(Check::new("supervisor", Level::Warn, short.what).fix(short.fix));
+    }
+    checks
 }
 
 #[cfg(test)]
