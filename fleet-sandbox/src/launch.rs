@@ -31,6 +31,7 @@ use fleet_core::limits::OutOfMemory;
 
 pub use file::take;
 pub use relay::listen_inside;
+pub(crate) use scratch::clear_left;
 
 use crate::podman;
 use descriptors::{Asked, Fulfilled};

@@ -40,8 +40,13 @@ pub(super) fn sandbox(runtime: &Runtime, trees: &RoleTrees) -> RunState {
 /// # Cancel safety
 /// May be repeated at any time.
 pub(super) async fn remove(runtime: &Runtime, role: &RoleName) -> Result<Vec<String>, String> {
+    let trees = runtime.trees(role);
     let mut removed = Vec::new();
-    if end_sandbox(runtime, &runtime.trees(role)).await? {
+    let mut found = end_sandbox(runtime, &trees).await?;
+    for backend in &runtime.ports.backends {
+        found |= backend.clear(&trees.control).await;
+    }
+    if found {
         removed.push("the sandbox of an earlier launch".to_owned());
     }
     removed.extend(caps::sweep(runtime, role).await.map_err(|error| error.to_string())?);

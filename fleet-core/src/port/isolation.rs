@@ -1,6 +1,7 @@
 use std::fmt::Debug;
 
 use async_trait::async_trait;
+use camino::Utf8Path;
 
 use crate::isolation::{BackendName, EnforcementRow, IsolationPolicy, NetworkMode};
 use crate::launch::{LaunchCommand, LaunchPlan};
@@ -107,5 +108,15 @@ pub trait IsolationBackend: Send + Sync + Debug {
     /// stays.
     fn variables(&self, _policy: &IsolationPolicy) -> Vec<(&'static str, String)> {
         Vec::new()
+    }
+
+    /// Ends and removes what launches of one role left that were killed together with whatever would
+    /// have done that. `control` is the control directory of the role. Tells whether there was
+    /// anything; nothing is no error, and what belongs to a living launcher stays.
+    ///
+    /// # Cancel safety
+    /// May be repeated at any time.
+    async fn clear(&self, _control: &Utf8Path) -> bool {
+        false
     }
 }

@@ -1,7 +1,7 @@
 //! The launch's own directory: what a sandbox program keeps in files, beside the exit record.
 //!
 //! One a launch, below `boxes`, made new and locked while the launcher lives. What a killed one left is
-//! cleared away by the next launch of the same role.
+//! cleared away by its runner, and by the next launch of the same role.
 
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, symlink};
@@ -55,7 +55,7 @@ impl Scratch {
             return Err(refuse(&at, why));
         }
         private(&boxes, true).map_err(|error| refuse(&boxes, error.to_string()))?;
-        clear_left(&boxes);
+        clear_boxes(&boxes);
         let lock = private(&at, false)
             .and_then(|()| {
                 let lock = File::create_new(at.join(LOCK))?;
@@ -97,8 +97,14 @@ fn private(path: &Utf8Path, may_exist: bool) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Clears away what belongs to no living launcher.
-fn clear_left(boxes: &Utf8Path) {
+/// Clears away what launches of a role left whose launcher lives no longer, by the role's control
+/// directory. Tells whether there was anything. Blocks while what runs is ended.
+pub(crate) fn clear_left(control: &Utf8Path) -> bool {
+    clear_boxes(&control.join(BOXES))
+}
+
+fn clear_boxes(boxes: &Utf8Path) -> bool {
+    let mut found = false;
     for entry in boxes.read_dir_utf8().into_iter().flatten().flatten() {
         let lock = File::open(entry.path().join(LOCK));
         let lives = lock.is_ok_and(|lock| {
@@ -106,9 +112,11 @@ fn clear_left(boxes: &Utf8Path) {
                 .is_err_and(|errno| errno == rustix::io::Errno::WOULDBLOCK)
         });
         if !lives {
+            found = true;
             podman::clear(entry.path());
         }
     }
+    found
 }
 
 fn fill(path: &Utf8Path, entry: &ScratchEntry) -> std::io::Result<()> {

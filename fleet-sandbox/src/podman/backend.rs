@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use fleet_core::isolation::{BackendName, EnforcementRow, IsolationPolicy, Item, NetworkMode};
 use fleet_core::launch::{LaunchCommand, LaunchPlan};
 use fleet_core::port::{Exec, IsolationBackend, PlanError, ProbeEvidence, ProbeFailure};
@@ -89,6 +89,12 @@ impl IsolationBackend for PodmanIsolation {
         command: &LaunchCommand,
     ) -> Result<LaunchPlan, PlanError> {
         argv::plan(&self.host, &self.own, policy, evidence, command, self.promise(policy))
+    }
+
+    async fn clear(&self, control: &Utf8Path) -> bool {
+        let control = control.to_owned();
+        let work = tokio::task::spawn_blocking(move || crate::launch::clear_left(&control));
+        work.await.unwrap_or(false)
     }
 
     fn promise(&self, policy: &IsolationPolicy) -> Vec<EnforcementRow> {

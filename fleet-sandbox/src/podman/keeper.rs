@@ -7,23 +7,28 @@
 //!
 //! podman lets a container live on when its client ends. So the keeper adopts what podman starts and
 //! kills it when podman's client ends, or when the life line does because the launcher was killed; then
-//! it also clears the launch's directory away. It has a process group of its own, so that what ends the
-//! launcher's group leaves the keeper to do that. A keeper that is killed itself leaves it to the
-//! launcher; if both are killed in one moment, the next launch of the role ends what they left.
+//! it also clears the launch's directory away. It has a session of its own, so that whoever ends that of
+//! a killed launcher leaves the keeper to do that. A keeper that is killed itself leaves it to the
+//! launcher; if both are killed in one moment, the runner, `down` or the next launch of the role ends
+//! what they left.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::{IoSliceMut, Read as _, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::sweep;
 use crate::launch::{REFUSED, close_inherited_on_exec};
@@ -44,12 +49,20 @@ const TAIL: usize = 4096;
 pub(super) const PID: &str = "pid";
 /// A short name for the launch's directory: podman refuses some paths of more than 50 bytes.
 pub(super) const SHORT: &str = "short";
+/// What such names in `/tmp` begin with.
+pub(super) const SHORT_PREFIX: &str = "of-";
 
 enum Event {
     Ready,
     LauncherGone,
+    MonitorGone,
     Ended(Option<i32>),
 }
+
+/// For podman's client to end after its monitor has. One that was killed it may wait for without end.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// The status of a command that was killed.
+const KILLED: i32 = 128 + 9;
 
 /// Runs [`super::KEEP`]: the status to exit with. Must be called before anything is opened or started.
 pub fn keep(arguments: &[OsString]) -> i32 {
@@ -103,36 +116,49 @@ fn run(arguments: &[OsString]) -> std::io::Result<i32> {
     let places = Places::make(scratch)?;
     let mut child = start(program, words, &places, &inside)?;
     drop(inside);
-    // After the start: podman belongs to the console's foreground group, this program need not.
-    let _ = rustix::process::setpgid(None, None);
+    // After the start: podman belongs to the console's session, this program must not.
+    let _ = rustix::process::setsid();
     let (events, happened) = mpsc::channel();
     relay_answers(channel, answers, events.clone());
-    watch_life(life, events.clone());
+    watch_life(fcntl_dupfd_cloexec(&life, OWN)?, events.clone());
     let errors = relay_errors(&mut child, &scratch.join(ERROR));
+    let of_client = events.clone();
     std::thread::spawn(move || {
         let code = child.wait().ok().and_then(|how| how.code());
-        let _ = events.send(Event::Ended(code));
+        let _ = of_client.send(Event::Ended(code));
     });
     let mut ready = false;
     let mut orphaned = false;
+    let mut patience = None;
     let code = loop {
-        match happened.recv() {
-            Ok(Event::Ready) => {
+        let event = match patience {
+            None => happened.recv().ok(),
+            Some(left) => happened.recv_timeout(left).ok(),
+        };
+        match event {
+            Some(Event::Ready) => {
                 ready = true;
+                watch_monitor(events.clone());
                 let pid = std::fs::read_to_string(scratch.join(PID)).unwrap_or_default();
-                if let Ok(pid) = pid.trim().parse::<u32>() {
-                    writeln!(status, "{{\"child-pid\":{pid}}}")?;
+                if let Ok(pid) = pid.trim().parse::<u32>()
+                    && writeln!(status, "{{\"child-pid\":{pid}}}").is_err()
+                {
+                    // Nobody reads it: the launcher is gone, and that is seen next.
+                    continue;
                 }
             }
-            Ok(Event::Ended(code)) => break code,
-            Ok(Event::LauncherGone) => {
+            Some(Event::Ended(code)) => break code,
+            Some(Event::MonitorGone) => patience = Some(PATIENCE),
+            Some(Event::LauncherGone) => {
                 orphaned = true;
                 break None;
             }
-            Err(_) => break None,
+            None => break None,
         }
     };
     sweep::end(scratch);
+    // The end of the launcher's console may have ended podman first.
+    orphaned |= is_over(&life);
     // Nobody is left who could write.
     let _ = errors.map(JoinHandle::join);
     if let Some(code) = code.filter(|_| ready) {
@@ -140,8 +166,10 @@ fn run(arguments: &[OsString]) -> std::io::Result<i32> {
     }
     if orphaned {
         sweep::clear(scratch);
+        // The name of it is gone with the directory where somebody else cleared that meanwhile.
+        sweep::remove_short(&places.short, scratch);
     }
-    Ok(code.unwrap_or(REFUSED))
+    Ok(code.unwrap_or(if ready { KILLED } else { REFUSED }))
 }
 
 /// Tells when the launcher is gone.
@@ -149,6 +177,35 @@ fn watch_life(life: OwnedFd, events: Sender<Event>) {
     std::thread::spawn(move || {
         let _ = File::from(life).read(&mut [0; 1]);
         let _ = events.send(Event::LauncherGone);
+    });
+}
+
+/// Whether the other end of the life line is closed.
+fn is_over(life: &OwnedFd) -> bool {
+    let nonblocking =
+        fcntl_getfl(life).and_then(|flags| fcntl_setfl(life, flags | OFlags::NONBLOCK));
+    nonblocking.is_err() || matches!(rustix::io::read(life, &mut [0; 1]), Ok(0))
+}
+
+/// Tells when podman's monitor is gone, which has the terminal of the container. It has become a child
+/// of this program.
+fn watch_monitor(events: Sender<Event>) {
+    std::thread::spawn(move || {
+        if let Some(monitor) = sweep::monitor() {
+            let ended =
+                || waitid(WaitId::Pid(monitor), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+            let seen = loop {
+                match ended() {
+                    Err(Errno::INTR) => {}
+                    other => break other,
+                }
+            };
+            // A child of somebody else: nothing is known of it.
+            if seen.is_err() {
+                return;
+            }
+        }
+        let _ = events.send(Event::MonitorGone);
     });
 }
 
@@ -206,14 +263,17 @@ struct Places {
 
 impl Places {
     fn make(scratch: &Utf8Path) -> std::io::Result<Self> {
-        let directory = tempfile::Builder::new().prefix("of-").tempdir_in("/tmp")?;
-        let directory = Utf8PathBuf::from_path_buf(directory.keep())
+        // The name is written first, so that it is found and removed whatever happens next.
+        let directory = tempfile::Builder::new().prefix(SHORT_PREFIX).make_in("/tmp", |path| {
+            std::fs::write(scratch.join(SHORT), path.as_os_str().as_encoded_bytes())?;
+            DirBuilder::new().mode(0o700).create(path)
+        })?;
+        let directory = directory.into_temp_path().keep()?;
+        let directory = Utf8PathBuf::from_path_buf(directory)
             .map_err(|_| std::io::Error::other("/tmp is no text"))?;
-        // Written first, so that it is found and removed whatever happens next.
-        std::fs::write(scratch.join(SHORT), directory.as_str())?;
         let short = directory.join("s");
         std::os::unix::fs::symlink(scratch, &short)?;
-        for name in ["root", "run", "tmp", "home", "xdg", "hooks", "networks"] {
+        for name in ["root", "run", "tmp", "home", "xdg", "hooks", "networks", "runtime"] {
             std::fs::create_dir(scratch.join(name))?;
         }
         rustix::fs::chmod(scratch.join("xdg").as_std_path(), rustix::fs::Mode::RWXU)?;
@@ -228,7 +288,7 @@ impl Places {
         Ok(Self { scratch: scratch.to_owned(), short })
     }
 
-    fn global(&self) -> [String; 5] {
+    fn global(&self) -> [String; 6] {
         let Self { scratch, short } = self;
         [
             format!("--root={scratch}/root"),
@@ -236,6 +296,8 @@ impl Places {
             format!("--tmpdir={short}/tmp"),
             format!("--hooks-dir={scratch}/hooks"),
             format!("--network-config-dir={scratch}/networks"),
+            // As root the runtime would keep its own in `/run`, and leave it there when it is killed.
+            format!("--runtime-flag=root={scratch}/runtime"),
         ]
     }
 

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use rustix::fs::CWD;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal, wait};
 
-use super::keeper::{PID, SHORT};
+use super::keeper::{PID, SHORT, SHORT_PREFIX};
 use crate::procfs;
 
 /// For the kernel to take down what was killed.
@@ -62,17 +62,25 @@ pub(crate) fn clear(scratch: &Utf8Path) {
     }
     remove_cgroups(scratch);
     if let Ok(short) = std::fs::read_to_string(scratch.join(SHORT)) {
-        let short = Utf8PathBuf::from(short);
-        // Only what the keeper made: a directory of this user with one link in it.
-        if short.parent() == Some(Utf8Path::new("/tmp"))
-            && rustix::fs::readlinkat(CWD, short.join("s").as_std_path(), Vec::new())
-                .is_ok_and(|target| target.as_bytes() == scratch.as_str().as_bytes())
-        {
-            let _ = std::fs::remove_file(short.join("s"));
-            let _ = std::fs::remove_dir(&short);
-        }
+        remove_short(&Utf8Path::new(&short).join("s"), scratch);
     }
     let _ = std::fs::remove_dir_all(scratch);
+}
+
+/// Removes what the keeper made for a short name, and nothing else: a directory with one link in it to
+/// the launch's, or with nothing in it yet.
+pub(super) fn remove_short(link: &Utf8Path, scratch: &Utf8Path) {
+    let ours = |it: &&Utf8Path| {
+        it.parent() == Some(Utf8Path::new("/tmp"))
+            && it.file_name().is_some_and(|name| name.starts_with(SHORT_PREFIX))
+    };
+    let Some(directory) = link.parent().filter(ours) else { return };
+    if rustix::fs::readlinkat(CWD, link.as_std_path(), Vec::new())
+        .is_ok_and(|target| target.as_bytes() == scratch.as_str().as_bytes())
+    {
+        let _ = std::fs::remove_file(link);
+    }
+    let _ = std::fs::remove_dir(directory);
 }
 
 /// Living processes of this user that podman started for the launch, the container's first one too.
@@ -101,8 +109,20 @@ fn belonging(scratch: &Utf8Path) -> Vec<u32> {
 /// alone.
 fn is_podmans(pid: u32) -> bool {
     const PROGRAMS: &[&str] = &["podman", "conmon", "runc", "catatonit"];
+    let name = name_of(pid);
+    PROGRAMS.iter().any(|program| name.starts_with(program))
+}
+
+/// podman's monitor among what this process has started.
+pub(super) fn monitor() -> Option<Pid> {
+    let below = procfs::descendants(std::process::id());
+    let monitor = below.into_iter().find(|pid| name_of(*pid) == "conmon")?;
+    i32::try_from(monitor).ok().and_then(Pid::from_raw)
+}
+
+fn name_of(pid: u32) -> String {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    PROGRAMS.iter().any(|program| name.trim_end().starts_with(program))
+    name.trim_end().to_owned()
 }
 
 /// The container's first process, if the number still is its.

@@ -2,13 +2,14 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use fleet_core::isolation::{EnforcementLevel, Item, MemoryBytes, Resources};
-use fleet_core::limits::{Attempt, Cap, GroupPrefix, GroupRecord, Means, hierarchies};
+use fleet_core::limits::{GroupPrefix, GroupRecord, hierarchies};
 use fleet_core::port::ResourceLimits as _;
 use fleet_sandbox::HostLimits;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::caps::{
-    ALL, block_on, capped, facts, group_of, groups_named, need_groups, prefix, row, usual,
+    ALL, block_on, capped, facts, group_of, groups_named, impossible, need_groups, prefix, row,
+    usual,
 };
 use crate::support::{Launch, need_bwrap, running, skip};
 
@@ -76,12 +77,6 @@ fn a_record_that_names_other_directories_removes_nothing() {
         std::fs::write(&record, garbage).expect("write");
         assert_eq!(block_on(HostLimits.sweep(&record, &prefix(&launch))), Ok(Vec::new()));
     }
-}
-
-/// Groups that cannot be made: what a plain user meets on a machine that hands nothing on.
-fn impossible() -> Vec<Attempt> {
-    let caps = vec![Cap::Mem, Cap::Pids, Cap::Cpu];
-    vec![Attempt { means: Means::Rlimits, caps: Vec::new(), rlimits: caps }]
 }
 
 #[test]

@@ -65,6 +65,12 @@ pub(crate) fn usual(resources: Resources) -> Launch {
     capped(resources, attempts(&facts(), resources))
 }
 
+/// Groups that cannot be made: what a plain user meets on a machine that hands nothing on.
+pub(crate) fn impossible() -> Vec<Attempt> {
+    let caps = vec![Cap::Mem, Cap::Pids, Cap::Cpu];
+    vec![Attempt { means: Means::Rlimits, caps: Vec::new(), rlimits: caps }]
+}
+
 /// Directories of this name in the trees of this process.
 pub(crate) fn groups_named(name: &str) -> Vec<Utf8PathBuf> {
     let text = |path: &str| std::fs::read_to_string(path).expect("of this process");

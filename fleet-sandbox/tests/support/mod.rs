@@ -5,7 +5,9 @@ pub(crate) mod caps;
 mod run;
 
 pub(crate) use build::{Host, PolicyBuilder, TestExec, evidence, lexical, podman_evidence};
-pub(crate) use run::{Launch, Outcome, probe_program, processes_with, records, running, within};
+pub(crate) use run::{
+    By, Launch, Outcome, probe_program, processes_with, records, running, within,
+};
 
 /// Skips a test with a reason; with `REQUIRE_ALL=1` a skip is a failure.
 macro_rules! skip {
@@ -61,3 +63,13 @@ macro_rules! need_landlock {
     };
 }
 pub(crate) use need_landlock;
+
+/// Leaves the test unless a backend can be used.
+macro_rules! need {
+    ($by:expr) => {
+        if let Some(reason) = $by.lack() {
+            crate::support::skip!(reason);
+        }
+    };
+}
+pub(crate) use need;

@@ -10,7 +10,47 @@ use fleet_core::limits::LimitRequest;
 use fleet_core::port::IsolationBackend;
 use fleet_sandbox::NoIsolation;
 
-use super::build::{Host, PolicyBuilder, evidence};
+use super::build::{Host, PolicyBuilder, evidence, podman_evidence};
+
+/// A backend, for tests that ask several the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    Bubblewrap,
+    Landlock,
+    Podman,
+    /// The control.
+    Nothing,
+}
+
+impl By {
+    /// Why it cannot be used here.
+    pub(crate) fn lack(self) -> Option<&'static str> {
+        match self {
+            Self::Bubblewrap => Host::bwrap().is_none().then_some("bubblewrap is not installed"),
+            Self::Landlock => Host::no_landlock(),
+            Self::Podman => Host::podman().is_none().then_some("podman cannot be used"),
+            Self::Nothing => None,
+        }
+    }
+
+    /// Its plan; of podman only where it can be used.
+    pub(crate) fn plan<T: AsRef<str>>(
+        self,
+        launch: &Launch,
+        policy: &PolicyBuilder,
+        argv: &[T],
+    ) -> LaunchPlan {
+        match self {
+            Self::Bubblewrap => launch.plan(policy, argv),
+            Self::Landlock => launch.confined_plan(policy, argv),
+            Self::Podman => Host::podman()
+                .expect("asked before")
+                .plan(&policy.policy, &podman_evidence(), &launch.command(argv))
+                .expect("a plan"),
+            Self::Nothing => launch.bare_plan(argv),
+        }
+    }
+}
 
 /// The test program.
 pub(crate) fn probe_program() -> &'static Utf8Path {
