@@ -2,32 +2,33 @@
 
 use std::process::Stdio;
 
+use rstest::rstest;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Launch, need_bwrap, probe_program, processes_with, running};
+use crate::support::{
+    By, Launch, need, need_bwrap, need_landlock, probe_program, processes_with, running,
+};
 
 /// An argument of `sleep` that names one test run.
 fn marker(digits: u32) -> String {
     format!("{digits}.{}", std::process::id())
 }
 
-#[test]
-fn a_daemon_of_the_command_dies_with_it() {
-    need_bwrap!();
-    for (digits, isolated) in [(9001, true), (9002, false)] {
-        let marker = marker(digits);
-        let launch = Launch::new();
-        let argv = [probe_program().as_str(), "daemon", &marker, "::", "sleep", "100"];
-        let outcome = if isolated {
-            launch.run(&launch.policy(), &argv)
-        } else {
-            launch.run_plan(launch.bare_plan(&argv), &argv)
-        };
-        assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
-        assert!(processes_with(&["/usr/bin/sleep", &marker]).is_empty(), "isolated: {isolated}");
-    }
+#[rstest]
+#[case::bubblewrap(By::Bubblewrap, 9001)]
+#[case::nothing(By::Nothing, 9002)]
+#[case::landlock_as_user(By::Landlock, 9003)]
+#[case::podman(By::Podman, 9005)]
+fn a_daemon_of_the_command_dies_with_it(#[case] by: By, #[case] digits: u32) {
+    need!(by);
+    let unique = marker(digits);
+    let launch = Launch::new();
+    let argv = [probe_program().as_str(), "daemon", &unique, "::", "sleep", "100"];
+    let outcome = launch.run_plan(by.plan(&launch, &launch.policy(), &argv), &argv);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert!(processes_with(&["/usr/bin/sleep", &unique]).is_empty());
     // The control: without the launcher it lives on.
-    let marker = marker(9003);
+    let marker = marker(digits + 100);
     let status = std::process::Command::new(probe_program())
         .args(["daemon", &marker])
         .stdout(Stdio::null())
@@ -57,6 +58,30 @@ fn a_killed_launcher_takes_the_sandbox_with_it() {
     launcher.wait().expect("launcher");
     assert!(running(|| inside() == 0), "still there: {}", inside());
     assert!(!launch.control.join("exit.json").exists());
+}
+
+/// As its report says: the command ends with its launcher, and what has left its session does not. That
+/// is still confined.
+#[test]
+fn a_killed_launcher_takes_the_command_of_landlock_with_it_as_user() {
+    need_landlock!();
+    let (command, daemon) = (marker(9007), marker(9008));
+    let launch = Launch::new();
+    let script =
+        format!("/usr/bin/setsid -f /usr/bin/sleep {daemon}; exec /usr/bin/sleep {command}");
+    let argv = ["/bin/sh", "-c", &script];
+    let mut launcher = launch.launcher(launch.confined_plan(&launch.policy(), &argv), &argv);
+    let mut launcher = launcher.spawn().expect("launcher");
+    let lives = |marker: &str| processes_with(&["/usr/bin/sleep", marker]);
+    assert!(running(|| lives(&command).len() == 1 && lives(&daemon).len() == 1));
+    signal(launcher.id(), Signal::KILL);
+    launcher.wait().expect("launcher");
+    assert!(running(|| lives(&command).is_empty()), "the command goes on");
+    let left = lives(&daemon);
+    assert_eq!(left.len(), 1, "it ends as well: the report could promise more");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", left[0])).expect("its status");
+    assert!(status.contains("Seccomp:\t2"), "{status}");
+    signal(left[0], Signal::KILL);
 }
 
 fn signal(pid: u32, signal: Signal) {

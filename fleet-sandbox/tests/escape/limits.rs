@@ -2,8 +2,8 @@
 
 use fleet_core::isolation::{EnforcementLevel, Item, MemoryBytes, Resources};
 
-use crate::support::caps::{MIB, need_groups, row, usual};
-use crate::support::{Launch, need_bwrap, probe_program};
+use crate::support::caps::{ALL, MIB, capped, impossible, need_groups, row, usual};
+use crate::support::{Launch, need_bwrap, need_landlock, probe_program};
 
 #[test]
 fn a_memory_bomb_is_killed_and_told_as_root() {
@@ -51,4 +51,28 @@ fn a_fork_bomb_stops_at_its_cap_as_root() {
     assert!((30..40).contains(&count.parse::<u32>().expect("a number")), "{answer}");
     let free = Launch::new();
     assert_eq!(free.attempts(&free.policy(), bomb), ["ok 60"], "the control");
+}
+
+/// Landlock takes no root, and a plain user mostly has no control group: limits of each process stand in,
+/// and the report says that they are less.
+#[test]
+fn bombs_stop_at_the_limits_of_each_process_under_landlock_as_user() {
+    need_landlock!();
+    let resources = Resources { memory: Some(MemoryBytes(1 << 30)), ..ALL };
+    let bombs: &[&[&str]] = &[&["eat", "1500"], &["forks", "60"]];
+    let launch = capped(resources, impossible());
+    let answers = launch.confined_attempts(&launch.policy(), bombs);
+    assert_eq!(answers[0], "error ENOMEM");
+    assert!(answers[1].starts_with("error 11 at "), "{answers:?}");
+    let free = Launch::new();
+    let answers = free.confined_attempts(&free.policy(), bombs);
+    assert!(answers.iter().all(|it| it.starts_with("ok ")), "the control: {answers:?}");
+
+    let launch = capped(resources, impossible());
+    let argv = ["/bin/sh", "-c", "sleep 0.2"];
+    let outcome = launch.run_plan(launch.confined_plan(&launch.policy(), &argv), &argv);
+    for item in [Item::Memory, Item::Pids] {
+        let (level, evidence) = row(&outcome, item);
+        assert_eq!(level, EnforcementLevel::Degraded, "{evidence}");
+    }
 }

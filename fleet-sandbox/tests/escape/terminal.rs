@@ -5,9 +5,10 @@ use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 
+use rstest::rstest;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::support::{Launch, need_bwrap, probe_program, running};
+use crate::support::{By, Launch, need, need_bwrap, probe_program, running, skip, within};
 
 pub(super) struct Console {
     master: std::fs::File,
@@ -65,25 +66,34 @@ impl Console {
     }
 }
 
-#[test]
-fn w4_typing_into_the_console_is_refused() {
-    need_bwrap!();
+/// A container has a terminal of its own, which is no way to that of the launcher either.
+#[rstest]
+#[case::bubblewrap(By::Bubblewrap)]
+#[case::landlock_as_user(By::Landlock)]
+#[case::podman(By::Podman)]
+fn w4_typing_into_the_console_is_refused(#[case] by: By) {
+    need!(by);
     let argv = [probe_program().as_str(), "tiocsti", "X", "::", "tiocsti-high", "Y"];
     let launch = Launch::new();
-    let shown = console(&launch.launcher(launch.plan(&launch.policy(), &argv), &argv)).finish();
+    let shown =
+        console(&launch.launcher(by.plan(&launch, &launch.policy(), &argv), &argv)).finish();
     assert_eq!(shown.matches("error 1 ").count(), 2, "{shown}");
+    assert!(!shown.contains('X'), "nothing came into its queue: {shown}");
     let launch = Launch::new();
     let shown = console(&launch.launcher(launch.bare_plan(&argv), &argv)).finish();
     if shown.contains("error 5") {
-        crate::support::skip!("this kernel has no TIOCSTI (dev.tty.legacy_tiocsti)");
+        skip!("this kernel has no TIOCSTI (dev.tty.legacy_tiocsti)");
     }
     assert_eq!(shown.matches("ok 0").count(), 2, "the probe proves nothing: {shown}");
     assert!(shown.contains('X'), "what was typed is echoed: {shown}");
 }
 
-#[test]
-fn a_resize_reaches_the_command() {
-    need_bwrap!();
+#[rstest]
+#[case::bubblewrap(By::Bubblewrap)]
+#[case::landlock_as_user(By::Landlock)]
+#[case::podman(By::Podman)]
+fn a_resize_reaches_the_command(#[case] by: By) {
+    need!(by);
     let launch = Launch::new();
     let (ready, seen) = (launch.cwd.join("ready"), launch.cwd.join("seen"));
     let script = format!(
@@ -91,10 +101,10 @@ fn a_resize_reaches_the_command() {
          while [ $i -lt 200 ]; do sleep 0.05; i=$((i+1)); done"
     );
     let argv = ["/bin/sh", "-c", &script];
-    let console = console(&launch.launcher(launch.plan(&launch.policy(), &argv), &argv));
-    assert!(running(|| ready.exists()));
+    let console = console(&launch.launcher(by.plan(&launch, &launch.policy(), &argv), &argv));
+    assert!(within(30, || ready.exists()));
     console.resize(30, 90);
-    assert!(running(|| seen.exists()));
+    assert!(within(30, || seen.exists()));
     console.finish();
 }
 

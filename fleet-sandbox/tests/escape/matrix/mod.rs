@@ -64,7 +64,7 @@ fn judge(probe: &Probe, entry: &Entry, mode: Mode, inside: &Ran, controls: &Cont
         Kind::Attempt { leak, .. } => leak,
         Kind::Test(_) => {
             let tested = entry.tests.is_none_or(|rows| rows.contains(&probe.number));
-            return if tested { Cell::Test } else { Cell::NotMeasured("first") };
+            return if tested { Cell::Test } else { Cell::NotMeasured("caps") };
         }
     };
     let answer = inside.answer(probe);

@@ -93,7 +93,7 @@ pub(super) const REASONS: &[(&str, &str)] = &[
         "only with a capability could the bounding set be emptied; no_new_privs makes it useless",
     ),
     ("no namespaces", "what only a namespace of its own would hide"),
-    ("first", "has a test of its own for bubblewrap, and none for this backend"),
+    ("caps", "caps are not set: its report says `missing`, and a strict role is refused"),
 ];
 
 /// A row of the matrix.
