@@ -10,9 +10,7 @@ use std::collections::BTreeMap;
 use camino::{Utf8Path, Utf8PathBuf};
 use sha2::{Digest, Sha256};
 
-use self::blockers::{
-    blocker, briefing_problem, cwd_blocker, pin_blocker, placed, program_blocker, source_blockers,
-};
+use self::blockers::{blocker, cwd_blocker, pin_blocker, placed, program_blocker, source_blockers};
 use self::denied_reads::denied_notes;
 use self::hook::{hook_files, hook_note, shipped_hook};
 use self::shared::{shared_notes, shared_or_blocked};
@@ -24,6 +22,7 @@ use crate::harness::{Harness, HarnessFile, LaunchContext, LaunchDirs, StartMode}
 use crate::id::SessionId;
 use crate::isolation::closure::launch_closure;
 use crate::isolation::forbidden::ForbiddenList;
+use crate::isolation::handed::Handed;
 use crate::isolation::network::NetworkLayout;
 use crate::isolation::resolve::{ResolveContext, resolve, worktree_repository};
 use crate::isolation::{Backend, IsolationPolicy, MountMode};
@@ -84,6 +83,8 @@ pub struct Assessment {
     pub files: Vec<HarnessFile>,
     /// What the role sees of the operator's harness home.
     pub shared: SharedItems,
+    /// The file of `briefing_file`, judged; `None` without one, or if it is refused.
+    pub briefing: Option<Handed>,
     /// The variable that names the harness's config home, which is [`LaunchDirs::harness_home`].
     pub home_variable: Option<&'static str>,
     /// What the launch record says of the harness.
@@ -176,7 +177,7 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
     blockers.extend(pin_blocker(fleet, role, harness, &launch.env));
 
     let closure_files = closure(request, &mut command, hook.as_ref(), &mut blockers, probe);
-    let (policy, problems) = match &role.isolation {
+    let (mut policy, mut problems) = match &role.isolation {
         Some(block) if block.backend != Backend::None => {
             let context = ResolveContext {
                 trees: &trees,
@@ -192,15 +193,20 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
                 uid: world.uid,
             };
             match resolve(block, &context, probe) {
-                Ok(policy) => match briefing_problem(role, &policy, probe) {
-                    Some(problem) => (None, placed(fleet, role, vec![problem])),
-                    None => (Some(policy), Vec::new()),
-                },
+                Ok(policy) => (Some(policy), Vec::new()),
                 Err(problems) => (None, placed(fleet, role, problems)),
             }
         }
         Some(_) | None => (None, Vec::new()),
     };
+    let briefing = role.briefing_file.as_ref().map(|file| {
+        Handed::judge(file, "briefing_file", policy.as_ref(), request.forbidden, probe)
+    });
+    let briefing = briefing.transpose().unwrap_or_else(|problem| {
+        problems.extend(placed(fleet, role, vec![problem]));
+        policy = None;
+        None
+    });
     blockers.extend(policy.iter().flat_map(|policy| source_blockers(fleet, role, policy)));
     let mut harness_env = launch.env;
     if let Some(policy) = &policy {
@@ -222,6 +228,7 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         harness_env,
         files: launch.files,
         shared,
+        briefing,
         home_variable: harness.home().map(|spec| spec.variable),
         notes,
         hooked: hook.is_some(),

@@ -187,20 +187,27 @@ impl PathProbe for OpenatProbe {
     }
 
     fn head(&self, file: &LexicalPath, limit: usize) -> Result<Vec<u8>, PathProbeError> {
-        let fail = |errno| failure(file.as_str(), errno);
-        let not_regular = || PathProbeError::Io {
-            path: file.to_string(),
-            detail: "not a regular file, or replaced meanwhile".to_owned(),
-        };
         // Looked at before it is opened for reading: opening a device can have effects.
-        let seen = open_exact(file.as_path()).map_err(fail)?;
+        let seen = open_exact(file.as_path()).map_err(|errno| failure(file.as_str(), errno))?;
         if seen.facts.kind != FileKind::File {
-            return Err(not_regular());
+            return Err(replaced(file));
         }
+        self.content(file, seen.facts.identity, limit)
+    }
+
+    fn content(
+        &self,
+        file: &LexicalPath,
+        identity: FileIdentity,
+        limit: usize,
+    ) -> Result<Vec<u8>, PathProbeError> {
+        let fail = |errno| failure(file.as_str(), errno);
+        // Without a link on the way, and without waiting for a writer where a FIFO was put.
         let readable =
-            open::open_with(file.as_path(), OFlags::RDONLY | OFlags::NONBLOCK).map_err(fail)?;
-        if readable.facts.identity != seen.facts.identity {
-            return Err(not_regular());
+            open::open_with(file.as_path(), OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)
+                .map_err(fail)?;
+        if readable.facts.identity != identity || readable.facts.kind != FileKind::File {
+            return Err(replaced(file));
         }
         let mut bytes = vec![0; limit];
         let mut filled = 0;
@@ -300,6 +307,13 @@ fn mount_points(asked: &LexicalPath) -> Result<Vec<LexicalPath>, PathProbeError>
     points.sort();
     points.dedup();
     Ok(points)
+}
+
+fn replaced(file: &LexicalPath) -> PathProbeError {
+    PathProbeError::Io {
+        path: file.to_string(),
+        detail: "not a regular file, or replaced meanwhile".to_owned(),
+    }
 }
 
 fn failure(path: &str, errno: Errno) -> PathProbeError {

@@ -19,6 +19,7 @@ use fleet_core::harness::{
 };
 use fleet_core::isolation::MountMode;
 use fleet_core::isolation::forbidden::{ForbiddenList, OwnDirs, Question, Side};
+use fleet_core::isolation::handed::chosen_by_an_agent;
 use fleet_core::layout::RoleTrees;
 use fleet_core::path::LexicalPath;
 use fleet_core::plan::Assessment;
@@ -28,7 +29,7 @@ use super::Runtime;
 use super::log::RunnerLog;
 
 /// The operator's own files are not larger.
-const MAX_OPERATOR_FILE: u64 = 1024 * 1024;
+const MAX_OPERATOR_FILE: usize = 1024 * 1024;
 /// Nor are files that fleet edits beside the program.
 const MAX_EDITED: u64 = 16 * 1024 * 1024;
 /// How often the lock of the edits is tried, and how long between two tries.
@@ -99,8 +100,16 @@ fn operator_file(
         };
         forbidden.judge(&question, probe).map_err(|conflict| conflict.to_string())?;
     }
-    let bytes = runtime.ports.store.read(resolved.path.as_path(), MAX_OPERATOR_FILE);
-    let Some(bytes) = bytes.map_err(|error| chain(&error))? else { return Ok(None) };
+    if let Some(how) = chosen_by_an_agent(&resolved, forbidden, probe) {
+        return Err(how);
+    }
+    // The very file that was judged, whatever stands there by now.
+    let bytes = probe
+        .content(&resolved.path, object.identity, MAX_OPERATOR_FILE + 1)
+        .map_err(|error| error.to_string())?;
+    if bytes.len() > MAX_OPERATOR_FILE {
+        return Err(format!("it is larger than {MAX_OPERATOR_FILE} bytes"));
+    }
     String::from_utf8(bytes).map(Some).map_err(|_| "it is not UTF-8".to_owned())
 }
 

@@ -355,7 +355,7 @@ impl Attempt<'_> {
 
         self.write_degraded_marker(outer.degraded.as_deref(), &now.to_string())?;
         self.write_state_files()?;
-        self.write_briefing(&assessment, policy, outer)?;
+        self.write_briefing(&assessment, policy, outer, probe)?;
         store.write(&self.trees.promised(), &json(&plan.promise), 0o600)?;
         home::furnish(&**store, self.trees, self.harness, &assessment, self.log)?;
         self.record_session(&home, finder.as_ref(), &decision, session.as_ref())?;

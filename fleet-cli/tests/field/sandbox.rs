@@ -338,6 +338,83 @@ fn a_link_that_the_agent_puts_into_the_way_of_its_briefing_hands_out_nothing() {
     assert!(!String::from_utf8(handed).expect("UTF-8").contains("CANARY"));
 }
 
+/// What one agent may write decides nothing of what fleet reads for another.
+#[rstest]
+#[case::a_key(".kube/config", "forbidden path")]
+#[case::papers("papers/config", "where an agent may write")]
+#[case::handout_of_a_role(".ours-fleet/handout/Att/config", "state of the fleet")]
+fn a_link_of_one_agent_in_the_way_of_the_briefing_of_another_hands_out_nothing(
+    #[case] secret: &str,
+    #[case] why: &str,
+) {
+    needs!("tmux", "bwrap");
+    let env = TestEnvironment::new();
+    env.write(secret, "CANARY");
+    env.write("grant/docs/config", "Be kind.");
+    env.write("other/x", "");
+    let target = Path::new(secret).parent().expect("in a directory");
+    env.write(
+        "fleet.yaml",
+        &format!(
+            "roles:\n  Att:\n    harness: command\n    cwd: {grant}\n    harness_options: {{ argv: [sh, -c, 'while ! test -e go; do sleep 0.1; done; mv docs old; ln -s {target} docs; exec cat'] }}\n    isolation: {{ network: deny }}\n  Brf:\n    harness: command\n    cwd: {other}\n    briefing_file: {grant}/docs/config\n    harness_options: {{ argv: [cat] }}\n    isolation: {{ network: deny }}\n",
+            grant = env.path("grant").display(),
+            other = env.path("other").display(),
+            target = env.path(&target.display().to_string()).display(),
+        ),
+    );
+    env.run(["up"]).expect(0);
+    let handed = || {
+        let bytes = env.read(".ours-fleet/handout/Brf/briefing.md").expect("the briefing");
+        String::from_utf8(bytes).expect("UTF-8")
+    };
+    // The control: as long as there is no link, the file is read.
+    assert!(handed().contains("Be kind."), "{}", handed());
+    env.write("grant/go", "");
+    wait_for("the link", || env.path("grant/docs").is_symlink().then_some(()));
+    assert_eq!(std::fs::read(env.path("grant/docs/config")).expect("it leads there"), b"CANARY");
+    let out = env.run(["restart", "Brf"]).expect(1);
+    let config = env.run(["config"]).expect(1);
+    let doctor = env.run(["doctor"]);
+    for told in [out.all(), config.all(), doctor.all()] {
+        assert!(told.contains("briefing_file") && told.contains(why), "{told}");
+    }
+    // What comes back by itself is judged again, and nothing else of the fleet is disturbed.
+    env.kill_console("Brf");
+    wait_for("the next start is refused", || {
+        let state = env.status("Brf");
+        (state["state"] != "running" && state.to_string().contains(why)).then_some(())
+    });
+    assert!(!handed().contains("CANARY"), "{}", handed());
+    assert_eq!(env.status("Att")["state"], "running");
+}
+
+#[test]
+fn a_key_is_no_briefing_whoever_names_it() {
+    let env = TestEnvironment::new();
+    env.write(".ssh/id_ed25519", "CANARY");
+    env.write("brief.md", "Be kind.");
+    let with = |file: &str, isolation: &str| {
+        env.write(
+            "fleet.yaml",
+            &format!(
+                "roles:\n  A:\n    harness: command\n    briefing_file: {file}\n    harness_options: {{ argv: [cat] }}\n{isolation}"
+            ),
+        );
+    };
+    for isolation in ["", "    isolation: { network: deny, on_unavailable: warn }\n"] {
+        with("~/.ssh/id_ed25519", isolation);
+        for line in [&["config"][..], &["check", "-c", "fleet.yaml"], &["up"]] {
+            let told = env.run(line).expect(1).all();
+            assert!(told.contains("briefing_file"), "{line:?}: {told}");
+            assert!(told.contains("keys and credentials"), "{line:?}: {told}");
+        }
+        assert!(env.run(["doctor"]).all().contains("keys and credentials"));
+        assert!(env.read(".ours-fleet/handout/A/briefing.md").is_none());
+        with("~/brief.md", isolation);
+        env.run(["check", "-c", "fleet.yaml"]).expect(0);
+    }
+}
+
 /// What an agent puts in place of a directory that it was granted decides nothing at the next start.
 #[test]
 fn a_grant_that_an_agent_replaced_by_a_link_is_refused() {

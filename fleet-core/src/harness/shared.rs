@@ -5,6 +5,7 @@
 use crate::config::Role;
 use crate::isolation::MountMode;
 use crate::isolation::forbidden::{ForbiddenList, OwnDirs, Question, Side};
+use crate::isolation::handed::chosen_by_an_agent;
 use crate::path::LexicalPath;
 use crate::port::{FileKind, PathProbe, Resolved};
 use crate::world::World;
@@ -222,6 +223,9 @@ impl Search<'_> {
         };
         if let Err(conflict) = self.request.forbidden.judge(&question, self.probe) {
             return self.absent(&name, &conflict.to_string());
+        }
+        if let Some(how) = chosen_by_an_agent(&resolved, self.request.forbidden, self.probe) {
+            return self.absent(&name, &how);
         }
         let target = resolved.path;
         let destination = if item.below_account { place.clone() } else { target.clone() };

@@ -74,6 +74,8 @@ pub struct Entry {
     pub what: &'static str,
     /// Whether this is the state root, from which a role's own directories are exempt.
     pub state_root: bool,
+    /// Whether this is the directory of the drop-ins, in which the operator keeps briefings too.
+    pub drop_in_dir: bool,
     /// Whether this is a harness's own home or something in it, of which a role of that harness may
     /// see the shared items.
     pub harness: bool,
@@ -91,6 +93,8 @@ pub struct OwnDirs {
     /// Shared items of that home, resolved, each with the name that it has there: exactly these,
     /// nothing below.
     pub shared: Vec<(LexicalPath, String)>,
+    /// A text that lies directly in the directory of the drop-ins, resolved: exactly this one.
+    pub beside_drop_ins: Option<LexicalPath>,
 }
 
 /// One question to the judge.
@@ -288,7 +292,11 @@ impl Draft {
         }
         for file in inputs.config_files.iter().chain([&inputs.drop_in_dir]) {
             if let Some(path) = draft.lexical(file) {
+                let drop_in_dir = path.as_path() == inputs.drop_in_dir;
                 draft.push(Tier::NoExposure, path, "fleet configuration");
+                if let Some(entry) = draft.entries.last_mut().filter(|_| drop_in_dir) {
+                    entry.drop_in_dir = true;
+                }
             }
         }
         for path in &inputs.forbid_paths {
@@ -391,7 +399,15 @@ impl Draft {
     fn push(&mut self, tier: Tier, path: LexicalPath, what: &'static str) {
         if !self.entries.iter().any(|entry| entry.path == path && entry.tier == tier) {
             let (resolved, harness) = (path.clone(), what == tiers::HARNESS);
-            self.entries.push(Entry { path, resolved, tier, what, state_root: false, harness });
+            self.entries.push(Entry {
+                path,
+                resolved,
+                tier,
+                what,
+                state_root: false,
+                drop_in_dir: false,
+                harness,
+            });
         }
     }
 }

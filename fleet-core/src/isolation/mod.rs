@@ -7,12 +7,14 @@
 
 pub mod closure;
 pub mod forbidden;
+pub mod handed;
 pub mod network;
 pub mod policy;
 mod quick_hash;
 pub mod report;
 pub mod resolve;
 pub mod select;
+pub(crate) mod steered;
 pub mod system;
 mod tiers;
 

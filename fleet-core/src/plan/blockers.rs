@@ -6,8 +6,7 @@ use crate::config::{Fleet, Role, Unavailable};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::harness::Harness;
 use crate::isolation::closure::ClosureError;
-use crate::isolation::{IsolationPolicy, MountMode, MountOrigin};
-use crate::path::LexicalPath;
+use crate::isolation::{IsolationPolicy, MountOrigin};
 use crate::port::{FileKind, PathProbe};
 use crate::redact::Redacted;
 
@@ -43,33 +42,6 @@ pub(super) fn placed(fleet: &Fleet, role: &Role, problems: Vec<Diagnostic>) -> V
             }
         })
         .collect()
-}
-
-/// A briefing file is read with the rights of the fleet user and handed to the agent. Where the agent
-/// may write it can put a link in place of a directory, so from there on no link may lead away.
-pub(super) fn briefing_problem(
-    role: &Role,
-    policy: &IsolationPolicy,
-    probe: &dyn PathProbe,
-) -> Option<Diagnostic> {
-    let file = role.briefing_file.as_ref()?;
-    // What cannot be looked at cannot be read either; `briefing_files` says so.
-    let target = probe.resolve(file).ok()?.path;
-    let writable = policy.mounts.iter().filter(|mount| mount.mode == MountMode::ReadWrite);
-    let escaped = |mount: &&crate::isolation::Mount| {
-        let inside = |path: &LexicalPath| path.is_within(&mount.source);
-        let mut above = std::iter::successors(Some(file.clone()), LexicalPath::parent);
-        !inside(&target)
-            && above.any(|path| probe.resolve(&path).is_ok_and(|seen| inside(&seen.path)))
-    };
-    let mount = writable.into_iter().find(escaped)?;
-    let message = format!(
-        "`{file}` leads to `{target}` by a link in `{}`, where the role may write: its agent could \
-         have it read any file",
-        mount.source
-    );
-    let hint = "remove the link, or keep the file outside of what the role may write";
-    Some(Diagnostic::error(Code::FileTrust, message).path("briefing_file").hint(hint))
 }
 
 /// The last gate of 01 §4.4: the environment that the program will get names the model of the role.

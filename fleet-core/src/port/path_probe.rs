@@ -132,6 +132,18 @@ pub trait PathProbe: Send + Sync + Debug {
     /// The first `limit` bytes of a regular file, which must be resolved: enough for a `#!` line.
     fn head(&self, file: &LexicalPath, limit: usize) -> Result<Vec<u8>, PathProbeError>;
 
+    /// At most the first `limit` bytes of a regular file that was looked at before.
+    ///
+    /// # Security
+    /// They are read from one descriptor, opened by a path without links, and only if the object behind
+    /// it is the one of `identity`: what was put in its place meanwhile is an error.
+    fn content(
+        &self,
+        file: &LexicalPath,
+        identity: FileIdentity,
+        limit: usize,
+    ) -> Result<Vec<u8>, PathProbeError>;
+
     /// The names in a directory, which must be resolved: at most `limit`, in bytewise order, without
     /// those that are not UTF-8. Which ones are left out beyond the limit is not defined.
     fn entries(&self, directory: &LexicalPath, limit: usize)

@@ -74,6 +74,15 @@ impl PathProbe for Wrong {
         self.0.head(file, limit)
     }
 
+    fn content(
+        &self,
+        file: &LexicalPath,
+        identity: FileIdentity,
+        limit: usize,
+    ) -> Result<Vec<u8>, PathProbeError> {
+        self.0.content(file, identity, limit)
+    }
+
     fn entries(
         &self,
         directory: &LexicalPath,

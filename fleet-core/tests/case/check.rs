@@ -60,6 +60,26 @@ fn a_file_that_names_very_many_accounts_is_refused_at_once() {
 }
 
 #[test]
+fn a_briefing_is_judged_by_its_name_like_a_mount() {
+    for (file, why) in [
+        ("~/.ssh/id_ed25519", "keys and credentials"),
+        ("/home/else/.aws/credentials", "keys and credentials"),
+        ("/root/.ssh/id_rsa", "keys and credentials"),
+        ("~/.ours-fleet/handout/B/briefing.md", "state of the fleet"),
+    ] {
+        for isolation in ["", "isolation: {network: deny}, "] {
+            let checked = role(&format!("{{{isolation}briefing_file: {file}}}"));
+            let found = lines(&checked, Level::Error);
+            assert!(
+                found.iter().any(|it| it.contains(" briefing_file: ") && it.contains(why)),
+                "{file}: {found:?}"
+            );
+        }
+    }
+    assert!(role("{isolation: {network: deny}, briefing_file: ~/team/brief.md}").is_good());
+}
+
+#[test]
 fn what_only_a_machine_can_tell_is_not_asked() {
     let checked = role(
         "{harness: command, harness_options: {argv: [no-such-program]}, cwd: /no/such/directory, \

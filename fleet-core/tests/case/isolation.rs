@@ -450,6 +450,15 @@ impl PathProbe for Counting {
         self.tree.head(file, limit)
     }
 
+    fn content(
+        &self,
+        file: &LexicalPath,
+        identity: FileIdentity,
+        limit: usize,
+    ) -> Result<Vec<u8>, PathProbeError> {
+        self.tree.content(file, identity, limit)
+    }
+
     fn entries(
         &self,
         directory: &LexicalPath,

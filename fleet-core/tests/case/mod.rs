@@ -11,6 +11,7 @@ mod config_limits;
 mod config_role;
 pub(crate) mod denied_reads;
 mod explain;
+mod handed;
 mod hooks;
 mod isolation;
 mod models;

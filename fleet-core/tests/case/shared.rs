@@ -48,6 +48,23 @@ fn every_item_is_found_and_linked_under_its_own_name() {
 }
 
 #[test]
+fn an_item_behind_a_link_that_an_agent_can_change_is_left_out() {
+    let behind = |s: &mut Scene| {
+        s.tree.file("/home/u/dots/team/notes", "rules").link("/home/u/dots/c", "team");
+        s.tree.file("/home/u/lib/notes", "private").remove("/home/u/.claude/CLAUDE.md");
+        s.tree.link("/home/u/.claude/CLAUDE.md", "/home/u/dots/c/notes");
+        s.tree.remove("/home/u/dots/c").link("/home/u/dots/c", "/home/u/lib");
+    };
+    let shared = found(|s| {
+        behind(s);
+        s.agent_dirs = vec![path("/home/u/dots")];
+    });
+    absent(&shared, "CLAUDE.md", "where an agent may write");
+    // The control: the same links, where no agent writes.
+    assert!(found(behind).get("CLAUDE.md").is_some());
+}
+
+#[test]
 fn links_of_the_operator_are_followed_to_harmless_places() {
     let shared = found(|s| {
         s.tree

@@ -7,14 +7,14 @@ use fleet_core::id::SessionId;
 use fleet_core::isolation::IsolationPolicy;
 use fleet_core::lifecycle::{RecordedSession, StartDecision};
 use fleet_core::plan::Assessment;
-use fleet_core::port::StoreError;
+use fleet_core::port::{PathProbe, StoreError};
 
 use super::outer::Outer;
 use super::{Attempt, Refused, json};
 use crate::runner::sessions::{SessionFinder, recorded};
 
 /// Briefing files are not larger (01 §1.7).
-const MAX_BRIEFING: u64 = 256 * 1024;
+const MAX_BRIEFING: usize = 256 * 1024;
 
 impl Attempt<'_> {
     pub(super) fn write_degraded_marker(
@@ -55,14 +55,24 @@ impl Attempt<'_> {
         assessment: &Assessment,
         policy: Option<&IsolationPolicy>,
         outer: &Outer<'_>,
+        probe: &dyn PathProbe,
     ) -> Result<(), Refused> {
         let store = &self.runtime.ports.store;
-        let curated = match &self.role.briefing_file {
+        let curated = match &assessment.briefing {
+            None if self.role.briefing_file.is_some() => {
+                return Err(Refused::new("briefing_file was not judged".to_owned()));
+            }
             None => None,
-            Some(path) => {
-                let bytes = store
-                    .read(path.as_path(), MAX_BRIEFING)?
-                    .ok_or_else(|| Refused::new(format!("briefing_file {path} does not exist")))?;
+            // The very file that was judged: an agent may put another in its place at any moment.
+            Some(file) => {
+                let bytes = file
+                    .read(probe, MAX_BRIEFING + 1)
+                    .map_err(|error| Refused::new(format!("briefing_file: {error}")))?;
+                if bytes.len() > MAX_BRIEFING {
+                    let (path, most) = (&file.path, MAX_BRIEFING / 1024);
+                    let message = format!("briefing_file {path} is larger than {most} KiB");
+                    return Err(Refused::new(message));
+                }
                 Some(String::from_utf8_lossy(&bytes).into_owned())
             }
         };

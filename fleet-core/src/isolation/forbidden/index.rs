@@ -216,6 +216,11 @@ impl<'a> Search<'a> {
         if entry.harness {
             return self.shared(exposure, entry);
         }
+        if entry.drop_in_dir {
+            let own = self.question.own.beside_drop_ins.as_ref() == Some(self.candidate.path);
+            let directly = self.candidate.path.parent().as_ref() == Some(&entry.resolved);
+            return exposure == Exposure::Inside && own && directly;
+        }
         exposure == Exposure::Inside
             && entry.state_root
             && owned(self.question.own, self.candidate.path, self.question.by_user)

@@ -7,12 +7,13 @@ use super::{Finding, Level, named_home};
 use crate::config::{Fleet, Role, Unavailable};
 use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::harness::{Harness, Harnesses};
+use crate::isolation::MountMode;
 use crate::isolation::forbidden::{ForbiddenList, OwnDirs, Question, Side};
 use crate::judge::fresh_start;
 use crate::path::LexicalPath;
 use crate::permissions::{Capability, Floor, Outer, Supported, Translation, Unattended};
 use crate::plan::Assessment;
-use crate::policy::order::{Dimension, Grant, Reach, Value};
+use crate::policy::order::{Dimension, Reach, Value};
 use crate::port::PathProbe;
 use crate::world::World;
 
@@ -40,6 +41,9 @@ pub(super) fn fleet(fleet: &Fleet, harnesses: &Harnesses) -> Vec<Finding> {
 /// A nominal account: the home that makes it differ, and what no role may reach there.
 type Account = (Option<LexicalPath>, World, ForbiddenList);
 
+/// A path that a role names, how it gets it, and the key that says so.
+type NamedPath = (LexicalPath, MountMode, String);
+
 struct Judge<'a> {
     fleet: &'a Fleet,
     worlds: Vec<Account>,
@@ -56,14 +60,24 @@ impl Judge<'_> {
             }
         }
         let reach = Reach::of(role, harness, &super::lexical::dirs(role));
-        let mut named: BTreeMap<LexicalPath, Vec<&Grant>> = BTreeMap::new();
-        for dimension in [Dimension::Paths, Dimension::Secrets] {
-            for grant in reach.grants(dimension).iter().filter(|grant| grant.written) {
-                let Value::Path { path, .. } = &grant.value else { continue };
-                if let Some(home) = named_home(path).filter(|home| *home != super::lexical::home())
-                {
-                    named.entry(home).or_default().push(grant);
-                }
+        let mut paths: Vec<NamedPath> = Vec::new();
+        if Assessment::wants_isolation(role) {
+            for dimension in [Dimension::Paths, Dimension::Secrets] {
+                let written = reach.grants(dimension).iter().filter(|grant| grant.written);
+                paths.extend(written.filter_map(|grant| match &grant.value {
+                    Value::Path { path, mode } => Some((path.clone(), *mode, grant.key.clone())),
+                    _ => None,
+                }));
+            }
+        }
+        let briefing = role.briefing_file.iter();
+        paths.extend(
+            briefing.map(|file| (file.clone(), MountMode::ReadOnly, "briefing_file".to_owned())),
+        );
+        let mut named: BTreeMap<LexicalPath, Vec<NamedPath>> = BTreeMap::new();
+        for path in paths {
+            if let Some(home) = named_home(&path.0).filter(|home| *home != super::lexical::home()) {
+                named.entry(home).or_default().push(path);
             }
         }
         // For root its home is no part of the system.
@@ -71,10 +85,8 @@ impl Judge<'_> {
         let assessment = self.assess(role, harness, account);
         self.problems(&assessment);
         self.permissions(role, harness, &assessment);
-        if Assessment::wants_isolation(role) {
-            for (home, grants) in named {
-                self.named_paths(role, &home, &grants);
-            }
+        for (home, paths) in named {
+            self.named_paths(role, &home, &paths);
         }
     }
 
@@ -100,11 +112,10 @@ impl Judge<'_> {
     }
 
     /// Paths below the home of an account that the file names: its forbidden paths hold for them.
-    fn named_paths(&mut self, role: &Role, home: &LexicalPath, grants: &[&Grant]) {
+    fn named_paths(&mut self, role: &Role, home: &LexicalPath, paths: &[NamedPath]) {
         let mut found = Vec::new();
         if let Some((_, _, forbidden)) = self.world(Some(home)) {
-            for grant in grants {
-                let Value::Path { path, mode } = &grant.value else { continue };
+            for (path, mode, key) in paths {
                 let Ok(resolved) = LexicalProbe.resolve(path) else { continue };
                 let question = Question {
                     side: Side::Source,
@@ -115,12 +126,12 @@ impl Judge<'_> {
                     own: &OwnDirs::default(),
                 };
                 if let Err(conflict) = forbidden.judge(&question, &LexicalProbe) {
-                    found.push(conflict.diagnostic(grant.key.clone()));
+                    found.push(conflict.diagnostic(key.clone()));
                 }
             }
         } else {
             let message = format!("names the homes of more than {MOST_HOMES} accounts");
-            let key = grants.first().map(|grant| grant.key.clone()).unwrap_or_default();
+            let key = paths.first().map(|(_, _, key)| key.clone()).unwrap_or_default();
             found.push(Diagnostic::error(Code::Limit, message).path(key));
         }
         for problem in found {

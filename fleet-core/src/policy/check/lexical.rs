@@ -39,6 +39,15 @@ impl PathProbe for LexicalProbe {
         Ok(Vec::new())
     }
 
+    fn content(
+        &self,
+        _file: &LexicalPath,
+        _identity: FileIdentity,
+        _limit: usize,
+    ) -> Result<Vec<u8>, PathProbeError> {
+        Ok(Vec::new())
+    }
+
     fn entries(
         &self,
         _directory: &LexicalPath,

@@ -119,6 +119,15 @@ fn objects(fixture: &mut dyn TreeFixture) {
     assert_eq!(head(4096), Ok(b"#!/bin/sh\nrest".to_vec()), "a short file is no error");
     assert!(probe.head(&at(fixture, "o/dir"), 9).is_err(), "a directory has no head");
     assert!(probe.head(&at(fixture, "o/none"), 9).is_err());
+    let file = at(fixture, "o/dir/file");
+    let own = identity(fixture, &file);
+    assert_eq!(probe.content(&file, own, 9), Ok(b"#!/bin/sh".to_vec()));
+    assert_eq!(probe.content(&file, own, 4096), Ok(b"#!/bin/sh\nrest".to_vec()));
+    for other in ["o/dir", "o/fifo"] {
+        let (other, it) = (at(fixture, other), identity(fixture, &at(fixture, other)));
+        assert!(probe.content(&other, it, 9).is_err(), "{other} is no file");
+        assert!(probe.content(&file, it, 9).is_err(), "another object stands there");
+    }
     let names = |below: &str, limit| probe.entries(&at(fixture, below), limit);
     assert_eq!(names("o", 9), Ok(["dir", "fifo", "second", "socket"].map(str::to_owned).to_vec()));
     assert_eq!(names("o", 3).map(|names| names.len()), Ok(3), "no more than asked for");

@@ -372,6 +372,20 @@ impl PathProbe for MemoryTree {
         }
     }
 
+    fn content(
+        &self,
+        file: &LexicalPath,
+        identity: FileIdentity,
+        limit: usize,
+    ) -> Result<Vec<u8>, PathProbeError> {
+        let seen = self.resolve(file)?;
+        if seen.path != *file || seen.object.map(|object| object.identity) != Some(identity) {
+            let detail = "replaced meanwhile".to_owned();
+            return Err(PathProbeError::Io { path: file.to_string(), detail });
+        }
+        self.head(file, limit)
+    }
+
     fn entries(
         &self,
         directory: &LexicalPath,
