@@ -77,6 +77,15 @@ impl PathProbe for Table {
         Err(PathProbeError::Io { path: file.to_string(), detail: "holds no files".to_owned() })
     }
 
+    fn content(
+        &self,
+        file: &LexicalPath,
+        _identity: FileIdentity,
+        limit: usize,
+    ) -> Result<Vec<u8>, PathProbeError> {
+        self.head(file, limit)
+    }
+
     fn entries(
         &self,
         directory: &LexicalPath,

@@ -12,6 +12,7 @@ pub mod runner;
 mod store;
 pub mod supervisor;
 mod tmux;
+mod trusted_exec;
 mod watch;
 
 pub use clock::SystemClock;
@@ -20,4 +21,5 @@ pub use ids::RandomIds;
 pub use process_table::ProcTable;
 pub use store::FileStore;
 pub use tmux::{CliTmux, CliTmuxServers, SOCKET_PATH_LIMIT, TmuxEnvironment};
+pub use trusted_exec::TrustedExec;
 pub use watch::InotifyWatches;

@@ -10,7 +10,7 @@ use fleet_adapters::supervisor::{
 };
 use fleet_adapters::{
     CliTmuxServers, FileStore, InotifyWatches, ProcTable, ProcessExec, RandomIds, SystemClock,
-    TmuxEnvironment,
+    TmuxEnvironment, TrustedExec,
 };
 use fleet_core::harness::Harnesses;
 use fleet_core::port::{
@@ -28,13 +28,15 @@ use crate::env_vars;
 use crate::settings::SupervisorChoice;
 use crate::supervision::Supervision;
 
-/// The two ports that reading the settings needs.
+/// What is needed before the adapters are chosen.
 #[derive(Debug)]
 pub struct Early {
     /// State files.
     pub store: Arc<dyn StateStore>,
     /// A look at paths.
     pub probe: Box<dyn PathProbe>,
+    /// The harnesses, by which fleet files are read.
+    pub harnesses: Harnesses,
 }
 
 /// Hands out a new probe a judgement.
@@ -49,12 +51,19 @@ impl PathProbes for Probes {
 
 /// What reading the settings needs.
 pub fn early() -> Early {
-    Early { store: Arc::new(FileStore), probe: Box::new(OpenatProbe::new()) }
+    let harnesses = Harnesses::built_in();
+    Early { store: Arc::new(FileStore), probe: Box::new(OpenatProbe::new()), harnesses }
 }
 
 /// The adapters of this machine.
 pub fn runtime(world: World, runtime_dir: Utf8PathBuf, supervisor: SupervisorKind) -> Runtime {
-    let exec: Arc<dyn Exec> = Arc::new(ProcessExec);
+    let paths: Arc<dyn PathProbes> = Arc::new(Probes);
+    let exec: Arc<dyn Exec> = Arc::new(TrustedExec::new(
+        Arc::new(ProcessExec),
+        paths.clone(),
+        world.trust.clone(),
+        world.binary.clone(),
+    ));
     let store: Arc<dyn StateStore> = Arc::new(FileStore);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let processes: Arc<dyn ProcessTable> = Arc::new(ProcTable::new());
@@ -72,7 +81,7 @@ pub fn runtime(world: World, runtime_dir: Utf8PathBuf, supervisor: SupervisorKin
         tmux: Arc::new(CliTmuxServers::new(exec.clone(), tmux)),
         supervisor: Arc::new(supervisor),
         backends: backends(&exec, &world),
-        paths: Arc::new(Probes),
+        paths,
         limits: Arc::new(HostLimits),
         ids: Arc::new(RandomIds),
         watches: Arc::new(InotifyWatches),
@@ -157,13 +166,20 @@ impl Supervisors<'_> {
 
 /// Best first; `none` last.
 fn backends(exec: &Arc<dyn Exec>, world: &World) -> Vec<Arc<dyn IsolationBackend>> {
-    let directories: Vec<Utf8PathBuf> =
-        world.path_dirs.iter().map(|dir| dir.as_path().to_owned()).collect();
+    let probe = OpenatProbe::new();
+    let directories = |program: &str| -> Vec<Utf8PathBuf> {
+        let found = world.dirs_for(program, &probe);
+        found.iter().map(|dir| dir.as_path().to_owned()).collect()
+    };
     let host = HostView::gather(&world.user);
-    let podman =
-        PodmanIsolation::new(&directories, host.clone(), world.binary.clone(), exec.clone());
+    let podman = PodmanIsolation::new(
+        &directories("podman"),
+        host.clone(),
+        world.binary.clone(),
+        exec.clone(),
+    );
     vec![
-        Arc::new(BubblewrapIsolation::new(&directories, host.clone(), exec.clone())),
+        Arc::new(BubblewrapIsolation::new(&directories("bwrap"), host.clone(), exec.clone())),
         Arc::new(LandlockIsolation::new(world.binary.clone(), host, exec.clone())),
         Arc::new(podman),
         Arc::new(NoIsolation),

@@ -29,6 +29,7 @@ use args::{CheckFormat, Cli, Command};
 use env_vars::Env;
 use error::{CliError, ErrorKind};
 use exit::ExitStatus;
+use fleet_adapters::runner::program_trust;
 use settings::Known;
 use ui::{Io, Printer, print_error};
 
@@ -153,6 +154,10 @@ fn execute(cli: &Cli, env: &Env, printer: Printer) -> ExitStatus {
         Err(error) => return finish(&printer, fail(&printer, &error, json)),
     };
     let Known { settings, world, runtime_dir } = known;
+    let (store, probe) = (&*early.store, &*early.probe);
+    let named = settings.configuration.as_deref();
+    let trust = program_trust(store, probe, &world, &early.harnesses, named);
+    let world = world.trusting(trust, probe);
     let supervision = compose::supervision(settings.supervisor, &runtime_dir);
     let runtime = compose::runtime(world, runtime_dir, supervision.kind);
     let app = App { runtime, supervision, settings, printer };

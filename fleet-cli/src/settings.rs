@@ -5,6 +5,7 @@ use fleet_core::launch::Environment;
 use fleet_core::layout::{FleetLayout, Homes};
 use fleet_core::path::LexicalPath;
 use fleet_core::port::{FileKind, PathProbe, StateStore};
+use fleet_core::programs::ProgramTrust;
 use fleet_core::world::World;
 
 use crate::args;
@@ -104,6 +105,8 @@ pub fn read(
             .or_else(|| env.get(env_vars::USER).map(ToOwned::to_owned))
             .unwrap_or_else(|| format!("uid{uid}")),
         path_dirs: session.path_dirs(),
+        passed_over: Vec::new(),
+        trust: ProgramTrust::default(),
         relocated: session.relocated(),
         sockets: session.sockets(),
         binary: settings.executable.clone().unwrap_or_else(|| args::PROGRAM.into()),

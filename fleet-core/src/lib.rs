@@ -50,6 +50,7 @@ pub mod permissions;
 pub mod plan;
 pub mod policy;
 pub mod port;
+pub mod programs;
 pub mod redact;
 pub mod run_marker;
 pub mod status;

@@ -2,12 +2,13 @@
 
 use camino::Utf8PathBuf;
 
-use crate::config::{Fleet, Role};
+use crate::config::Fleet;
 use crate::isolation::forbidden::ForbiddenInputs;
 use crate::launch::Environment;
 use crate::layout::{FleetLayout, Homes};
 use crate::path::{LexicalPath, LexicalPathError};
-use crate::permissions::Filesystem;
+use crate::port::PathProbe;
+use crate::programs::{PassedOver, ProgramTrust, agent_dirs};
 
 /// The account, its homes and fleet's own environment.
 #[derive(Debug, Clone)]
@@ -22,8 +23,13 @@ pub struct World {
     pub user: String,
     /// Fleet's own environment.
     pub env: Environment,
-    /// The directories of fleet's own `PATH` that are absolute and plain.
+    /// The directories of fleet's own `PATH` that are absolute and plain, and in which programs are
+    /// looked for.
     pub path_dirs: Vec<LexicalPath>,
+    /// Those of its directories in which none is looked for.
+    pub passed_over: Vec<PassedOver>,
+    /// By what programs are trusted that fleet runs itself.
+    pub trust: ProgramTrust,
     /// Relocated stores of credentials, by variable.
     pub relocated: Vec<(String, LexicalPath)>,
     /// Sockets of the session named in the environment.
@@ -60,6 +66,8 @@ impl World {
             user: user.into(),
             env: Environment::default(),
             path_dirs: path_dirs.into_iter().collect::<Result<_, _>>()?,
+            passed_over: Vec::new(),
+            trust: ProgramTrust::default(),
             relocated: Vec::new(),
             sockets: Vec::new(),
             binary: Utf8PathBuf::new(),
@@ -78,6 +86,7 @@ impl World {
     /// What the list of forbidden paths is made from, for one fleet.
     pub fn forbidden_inputs(&self, fleet: &Fleet) -> ForbiddenInputs<'_> {
         let mut config_files = fleet.source_files.clone();
+        let passed = self.passed_over.iter().map(|it| &it.directory);
         config_files.push(self.layout.base_config());
         ForbiddenInputs {
             homes: &self.homes,
@@ -87,11 +96,32 @@ impl World {
             forbid_paths: fleet.policy.forbid_paths.clone(),
             relocated: self.relocated.clone(),
             sockets: self.sockets.clone(),
-            path_dirs: self.path_dirs.clone(),
+            // No role may write what a `PATH` names, whether it is searched at this moment or not.
+            path_dirs: self.path_dirs.iter().chain(passed).cloned().collect(),
             binary: LexicalPath::absolute(self.binary.as_str()).ok(),
             agent_dirs: fleet.roles.values().flat_map(agent_dirs).cloned().collect(),
             uid: self.uid,
         }
+    }
+
+    /// With programs taken only from where no agent of the fleet may write.
+    #[must_use]
+    pub fn trusting(mut self, trust: ProgramTrust, probe: &dyn PathProbe) -> Self {
+        let (search, passed) = trust.split(std::mem::take(&mut self.path_dirs), probe);
+        self.path_dirs = search;
+        self.passed_over.extend(passed);
+        self.trust = trust;
+        self
+    }
+
+    /// The directories in which a program of this name may be looked for: not where it is itself in
+    /// reach of an agent, through a link.
+    pub fn dirs_for(&self, program: &str, probe: &dyn PathProbe) -> Vec<LexicalPath> {
+        let trusted = |directory: &&LexicalPath| {
+            let candidate = directory.child(program);
+            candidate.is_ok_and(|it| self.trust.distrust(&it, probe).is_none())
+        };
+        self.path_dirs.iter().filter(trusted).cloned().collect()
     }
 
     /// `PATH` for agents: the plain absolute directories of fleet's own, in their order.
@@ -99,12 +129,4 @@ impl World {
         let dirs: Vec<&str> = self.path_dirs.iter().map(LexicalPath::as_str).collect();
         dirs.join(":")
     }
-}
-
-/// What the agent of a role may write, as far as the fleet file says. Its own trees lie in the state
-/// root, where no path of another role may lead.
-fn agent_dirs(role: &Role) -> impl Iterator<Item = &LexicalPath> {
-    let cwd = role.cwd.as_ref().filter(|_| role.permissions.filesystem != Filesystem::ReadOnly);
-    let granted = role.isolation.iter().flat_map(|block| &block.fs_write).map(|it| &it.path);
-    cwd.into_iter().chain(&role.write_dirs).chain(granted)
 }

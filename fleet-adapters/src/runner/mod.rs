@@ -23,6 +23,7 @@ pub mod prepare;
 pub mod protocol;
 pub mod run;
 mod sessions;
+mod trust;
 pub mod version;
 
 use std::sync::Arc;
@@ -45,6 +46,7 @@ pub use agent::{News, Observer, Seen};
 pub use config_files::{
     ConfigFileError, ConfigTrust, briefing_files, file_trust, read_sources, resolve_config,
 };
+pub use trust::program_trust;
 
 /// Every port that the drivers use.
 #[derive(Debug, Clone)]

@@ -140,6 +140,8 @@ impl Stage {
             user: "u".to_owned(),
             env: Environment::default(),
             path_dirs: Vec::new(),
+            passed_over: Vec::new(),
+            trust: fleet_core::programs::ProgramTrust::default(),
             relocated: Vec::new(),
             sockets: Vec::new(),
             binary: "/opt/ours-fleet".into(),

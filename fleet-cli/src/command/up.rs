@@ -5,6 +5,7 @@ use fleet_adapters::runner::observe;
 use fleet_core::config::{Fleet, YamlMode};
 use fleet_core::id::RoleName;
 use fleet_core::plan::unavailable_line;
+use fleet_core::programs::Distrust;
 use fleet_core::status::RoleState;
 use serde_json::json;
 
@@ -29,6 +30,12 @@ pub async fn run(app: &App, args: &args::Up) -> Result<ExitStatus, CliError> {
     // A default that cannot be served is a note in the plan; what somebody wrote is said aloud.
     for key in fleet.unavailable.iter().filter(|key| key.place.is_some()) {
         app.printer.warn(format!("not available: {}", unavailable_line(key)));
+    }
+    for passed in &app.runtime.world.passed_over {
+        if let Distrust::Agent(_) = passed.why {
+            let directory = &passed.directory;
+            app.printer.warn(format!("no program is taken from `{directory}`: {}", passed.why));
+        }
     }
     let orphans = orphans(app, fleet).await;
     for name in &orphans {

@@ -1,4 +1,5 @@
 //! What a sandboxed program tries against the fleet that runs it.
 
 mod hook;
+mod planted;
 mod survivor;

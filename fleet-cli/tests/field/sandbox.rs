@@ -371,7 +371,7 @@ fn a_link_of_one_agent_in_the_way_of_the_briefing_of_another_hands_out_nothing(
     assert!(handed().contains("Be kind."), "{}", handed());
     env.write("grant/go", "");
     wait_for("the link", || env.path("grant/docs").is_symlink().then_some(()));
-    assert_eq!(std::fs::read(env.path("grant/docs/config")).expect("it leads there"), b"CANARY");
+    assert_eq!(fs::read(env.path("grant/docs/config")).expect("it leads there"), b"CANARY");
     let out = env.run(["restart", "Brf"]).expect(1);
     let config = env.run(["config"]).expect(1);
     let doctor = env.run(["doctor"]);

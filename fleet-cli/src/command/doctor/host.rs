@@ -3,12 +3,31 @@ use fleet_core::isolation::{
 };
 use fleet_core::path::LexicalPath;
 use fleet_core::port::{CommandSpec, Exit, ProbeFailure};
+use fleet_core::programs::Distrust;
 
 use super::{Check, Level};
 use crate::app::App;
 use crate::env_vars;
 
 const TMUX_FIX: &str = "install tmux 3.0 or newer: `apt install tmux` or `brew install tmux`";
+
+/// Directories of the `PATH` in which nothing is looked for, since an agent may have been there.
+pub(super) fn programs(app: &App) -> Vec<Check> {
+    let world = &app.runtime.world;
+    let passed = world.passed_over.iter().filter(|it| it.why != Distrust::Unreadable);
+    let checks: Vec<Check> = passed
+        .map(|it| {
+            let detail = format!("no program is taken from `{}`: {}", it.directory, it.why);
+            Check::new("programs", Level::Warn, detail)
+                .fix("start fleet with a PATH without it, or give the agent another directory")
+        })
+        .collect();
+    if !checks.is_empty() {
+        return checks;
+    }
+    let detail = "none is taken from where an agent of the fleet may write";
+    vec![Check::new("programs", Level::Pass, detail)]
+}
 
 /// tmux of at least 3.0 on `PATH`.
 pub(super) async fn tmux(app: &App) -> Vec<Check> {

@@ -182,6 +182,7 @@ pub async fn run(app: &App, args: &args::Doctor) -> Result<ExitStatus, CliError>
         },
     );
     checks.extend(config(&files));
+    checks.extend(host::programs(app));
     checks.extend(tmux);
     checks.extend(supervisor(app).await);
     checks.extend(bubblewrap);

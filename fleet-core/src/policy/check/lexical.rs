@@ -11,6 +11,7 @@ use crate::layout::{FleetLayout, Homes};
 use crate::path::LexicalPath;
 use crate::plan::working_directory;
 use crate::port::{FileIdentity, PathProbe, PathProbeError, Resolved};
+use crate::programs::ProgramTrust;
 use crate::world::World;
 
 /// What `~` means in a check.
@@ -77,6 +78,8 @@ pub(super) fn world(other_home: Option<&LexicalPath>) -> World {
         user: "operator".to_owned(),
         env: Environment(BTreeMap::new()),
         path_dirs: NOMINAL_PATH.iter().filter_map(|dir| LexicalPath::absolute(dir).ok()).collect(),
+        passed_over: Vec::new(),
+        trust: ProgramTrust::default(),
         relocated: Vec::new(),
         sockets: Vec::new(),
         binary: "/usr/local/bin/ours-fleet".into(),
