@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use rustix::fs::CWD;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal, wait};
 
@@ -14,6 +14,9 @@ const LAST: Duration = Duration::from_secs(5);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// The control group above those of all launches.
+const SHARED: &str = "ours-fleet";
+
 /// The name of a container: role and launch, as far as podman takes their letters.
 pub(super) fn name(scratch: &Utf8Path) -> String {
     let part = |path: Option<&Utf8Path>| {
@@ -24,9 +27,14 @@ pub(super) fn name(scratch: &Utf8Path) -> String {
     format!("fleet-{}-{}", part(role), part(Some(scratch)))
 }
 
-/// Its control group, where one can be made.
+/// Its control group, where one can be made. Whatever is in it is ended with the launch, so no other has
+/// the same, also of a role of the same name in another fleet.
 pub(super) fn cgroup(scratch: &Utf8Path) -> String {
-    format!("ours-fleet/{}", name(scratch))
+    // FNV-1a: the same in every version of this program.
+    let hash = scratch.as_str().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{SHARED}/{}-{hash:016x}", name(scratch))
 }
 
 /// Kills what was started for the launch and is not this process, and takes in its own children.
@@ -51,16 +59,21 @@ pub(super) fn end(scratch: &Utf8Path) {
 pub(crate) fn clear(scratch: &Utf8Path) {
     let until = Instant::now() + LAST;
     loop {
-        let left = belonging(scratch);
+        let groups = groups(scratch);
+        let mut left = belonging(scratch);
+        left.extend(groups.iter().flat_map(|group| members(group)));
         for pid in &left {
             kill(*pid);
         }
-        if left.is_empty() || Instant::now() > until {
+        // A group goes only when the last that was killed in it is really gone.
+        if left.is_empty() && remove(&groups) {
             break;
+        }
+        if Instant::now() > until {
+            return;
         }
         std::thread::sleep(LOOK);
     }
-    remove_cgroups(scratch);
     if let Ok(short) = std::fs::read_to_string(scratch.join(SHORT)) {
         remove_short(&Utf8Path::new(&short).join("s"), scratch);
     }
@@ -148,18 +161,45 @@ fn kill(pid: u32) {
     }
 }
 
-/// As root podman makes groups, one for the container and one for its monitor, in each hierarchy.
-fn remove_cgroups(scratch: &Utf8Path) {
+/// As root podman makes groups, one for the container and one for its monitor, in each hierarchy. Those
+/// that are there, each behind what is in it.
+fn groups(scratch: &Utf8Path) -> Vec<Utf8PathBuf> {
     let root = Utf8Path::new("/sys/fs/cgroup");
-    let hierarchies = root.read_dir_utf8().into_iter().flatten().flatten();
     let own = cgroup(scratch);
-    for at in hierarchies.map(|entry| entry.path().to_owned()).chain([root.to_owned()]) {
-        let group = at.join(&own);
-        for below in group.read_dir_utf8().into_iter().flatten().flatten() {
-            let _ = std::fs::remove_dir(below.path());
-        }
-        // A group is removed only when it is empty; the one above is shared by all launches.
-        let _ = std::fs::remove_dir(&group);
-        let _ = group.parent().map(std::fs::remove_dir);
+    let mut found = Vec::new();
+    if !rustix::process::getuid().is_root() {
+        return found;
     }
+    for at in directories(root).chain([root.to_owned()]) {
+        let group = at.join(&own);
+        if group.is_dir() {
+            found.extend(directories(&group));
+            found.push(group);
+        }
+    }
+    found
+}
+
+fn directories(path: &Utf8Path) -> impl Iterator<Item = Utf8PathBuf> + use<> {
+    let entries = path.read_dir_utf8().into_iter().flatten().flatten();
+    entries.filter(|it| it.file_type().is_ok_and(|it| it.is_dir())).map(|it| it.into_path())
+}
+
+fn members(group: &Utf8Path) -> Vec<u32> {
+    let text = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).filter(|pid| *pid != 0).collect()
+}
+
+/// Whether none of them is there any more.
+fn remove(groups: &[Utf8PathBuf]) -> bool {
+    for group in groups {
+        let _ = std::fs::remove_dir(group);
+    }
+    // The one above is shared by all launches: it goes with the last.
+    for above in groups.iter().filter_map(|group| group.parent()) {
+        if above.file_name() == Some(SHARED) {
+            let _ = std::fs::remove_dir(above);
+        }
+    }
+    groups.iter().all(|group| !group.exists())
 }
