@@ -33,7 +33,7 @@ const PLACES: &[(&str, &str, bool)] = &[
 const FILE: &str = "canary";
 
 /// All places by one command, and some by the tool for reading.
-fn with_looks(script: Value) -> Value {
+pub(super) fn with_looks(script: Value) -> Value {
     let Value::Array(steps) = script else { panic!("a script is a list") };
     let files: Vec<String> =
         PLACES.iter().map(|(place, ..)| format!("HOME/{place}/{FILE}")).collect();
@@ -43,7 +43,7 @@ fn with_looks(script: Value) -> Value {
     std::iter::once(command).chain(tools).chain(steps).collect()
 }
 
-fn write_canaries(fleet: &AgentFleet) {
+pub(super) fn write_canaries(fleet: &AgentFleet) {
     for (place, canary, _) in PLACES {
         for name in [FILE.to_owned(), format!("{FILE}-2")] {
             fleet.env.write(&format!("{place}/{name}"), &format!("{canary}\n"));
@@ -54,7 +54,7 @@ fn write_canaries(fleet: &AgentFleet) {
 /// The canaries that the model was told, and how it came to them. Each call must have been made, as the
 /// provider's log tells.
 #[track_caller]
-fn leaks(fleet: &AgentFleet) -> Vec<String> {
+pub(super) fn leaks(fleet: &AgentFleet) -> Vec<String> {
     let told = fleet.told_after("echo looked");
     assert!(told.contains("looked"), "the command was never run: {told}");
     let found = PLACES.iter().filter(|it| told.contains(it.1));

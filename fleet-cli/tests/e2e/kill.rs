@@ -17,6 +17,8 @@ fn three(isolation: &str) -> TestEnvironment {
     TestEnvironment::with_fleet(&format!("roles:\n{}{}{}", role("A"), role("B"), role("C")))
 }
 
+const CONTAINER: &str = "    isolation: { backend: podman, network: deny }\n";
+
 fn kill(signal: &str, pid: u64) {
     let status = Command::new("kill").args([signal, &pid.to_string()]).status().expect("kill");
     assert!(status.success(), "kill {signal} {pid}");
@@ -126,10 +128,12 @@ fn kill_9_of_a_runner_and_down_leaves_no_process() {
 #[case::server("server")]
 fn kill_9_of_what_a_runner_watches_comes_back(
     #[case] what: &str,
-    #[values("", "    isolation: { network: deny }\n")] isolation: &str,
+    #[values("", "    isolation: { network: deny }\n", CONTAINER)] isolation: &str,
 ) {
     needs!("tmux");
-    if !isolation.is_empty() && !has_program("bwrap") {
+    if isolation == CONTAINER {
+        needs!("podman", "runc", "catatonit", "newuidmap");
+    } else if !isolation.is_empty() && !has_program("bwrap") {
         skip!("bwrap is not installed");
     }
     let env = three(isolation);
@@ -217,4 +221,59 @@ fn a_stubborn_program_does_not_outlive_its_killed_launcher() {
     wait_for("the program is gone", || (!env.processes().contains(&program)).then_some(()));
     env.run(["down"]).expect(0);
     env.expect_no_process();
+}
+
+/// What no keeper and no launcher is left for.
+fn containers(env: &TestEnvironment, role: &str) -> usize {
+    let boxes = env.path(&format!(".ours-fleet/control/{role}/boxes"));
+    std::fs::read_dir(boxes).map_or(0, Iterator::count)
+}
+
+/// Kills a launcher and the keeper of its container so that neither can notice the other's end.
+fn kill_launcher_and_keeper(launcher: u64) {
+    let keeper = child(launcher);
+    kill("-STOP", keeper);
+    kill("-KILL", launcher);
+    kill("-KILL", keeper);
+}
+
+/// Runner, launcher and keeper killed: nobody is left who would end the container but `down`.
+#[test]
+fn down_ends_a_container_that_nobody_keeps_any_more() {
+    needs!("tmux", "podman", "runc", "catatonit", "newuidmap");
+    let env = three(CONTAINER);
+    env.run(["up", "A"]).expect(0);
+    let (runner, launcher) = env.pids("A");
+    kill("-KILL", runner);
+    kill_launcher_and_keeper(launcher);
+    wait_for("all of it is gone", || (env.status("A")["state"] == "stopped").then_some(()));
+    // The control: podman alone lets it live on.
+    assert_eq!(containers(&env, "A"), 1);
+    assert!(!env.processes().is_empty(), "the container goes on");
+    let out = env.run(["down", "A"]).expect(0).all();
+    assert!(out.contains("not running; removed the sandbox of a killed launch"), "{out}");
+    env.expect_no_process();
+    assert_eq!(containers(&env, "A"), 0);
+    let out = env.run(["down", "A"]).expect(0).all();
+    assert!(!out.contains("removed"), "{out}");
+}
+
+/// The same with a runner: it ends the container before it starts another one.
+#[test]
+fn a_runner_ends_a_container_that_nobody_keeps_any_more() {
+    needs!("tmux", "podman", "runc", "catatonit", "newuidmap");
+    let env = three(CONTAINER);
+    env.run(["up", "A"]).expect(0);
+    let (_, launcher) = env.pids("A");
+    let before = env.processes();
+    kill_launcher_and_keeper(launcher);
+    shows(&env, "A", "went on");
+    let (runner, _) = env.pids("A");
+    for pid in before.into_iter().filter(|pid| u64::from(*pid) != runner) {
+        wait_for("the old container is gone", || (!env.processes().contains(&pid)).then_some(()));
+    }
+    assert_eq!(containers(&env, "A"), 1);
+    env.run(["down"]).expect(0);
+    env.expect_no_process();
+    assert_eq!(containers(&env, "A"), 0);
 }

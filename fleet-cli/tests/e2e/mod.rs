@@ -2,6 +2,7 @@
 //! provider.
 
 mod agents;
+mod backends;
 mod kill;
 mod matrix;
 mod network;

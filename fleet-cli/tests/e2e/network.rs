@@ -1,4 +1,5 @@
-//! The real Claude Code and Codex where only their provider can be reached.
+//! The real Claude Code and Codex where only their provider can be reached. Landlock tells no hosts apart:
+//! it is not here, and `backends` shows what agents get from it.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -28,9 +29,10 @@ fn decoy() -> (u16, Arc<AtomicUsize>) {
 #[rstest]
 fn an_agent_reaches_its_provider_and_nothing_else(
     #[values(Agent::Claude, Agent::Codex)] agent: Agent,
+    #[values("bubblewrap", "podman")] backend: &str,
     #[values("broker", "allowlist", "allow")] network: &str,
 ) {
-    needs!("tmux", "bwrap", "socat", "bash");
+    needs!("tmux", "bwrap", "socat", "bash", "podman", "runc", "catatonit", "newuidmap");
     needs_agent!(agent);
     let (port, met) = decoy();
     let probe = format!(
@@ -45,7 +47,8 @@ fn an_agent_reaches_its_provider_and_nothing_else(
         "allowlist" => format!(", allow_hosts: ['{provider}']"),
         _ => String::new(),
     };
-    let block = format!("{{ network: {network}, on_unavailable: strict{hosts} }}");
+    let block =
+        format!("{{ backend: {backend}, network: {network}, on_unavailable: strict{hosts} }}");
     let yaml = String::from_utf8(fleet.env.read("fleet.yaml").expect("a fleet")).expect("text");
     fleet.env.write("fleet.yaml", &yaml.replace("ISOLATION", &block));
     fleet.env.run(["init"]).expect(0);
@@ -62,6 +65,7 @@ fn an_agent_reaches_its_provider_and_nothing_else(
     assert_eq!(met.load(Ordering::SeqCst) > 0, open);
 
     let status = fleet.env.status("A");
+    assert_eq!(status["status"]["isolation"]["backend"], backend, "{status}");
     let rows = status["status"]["isolation"]["rows"].to_string();
     assert!(rows.is_empty() || !rows.contains("missing"), "{rows}");
     let net = fleet.env.run(["net", "A", "--json"]).expect(0).json();

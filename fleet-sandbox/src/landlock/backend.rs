@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use camino::Utf8PathBuf;
-use fleet_core::isolation::{BackendName, EnforcementRow, IsolationPolicy, NetworkMode};
+use fleet_core::isolation::{
+    BackendName, EnforcementRow, IsolationPolicy, NetworkMode, SystemView,
+};
 use fleet_core::launch::{LaunchCommand, LaunchPlan};
 use fleet_core::port::{Exec, IsolationBackend, PlanError, ProbeEvidence, ProbeFailure};
 
@@ -80,8 +82,13 @@ impl IsolationBackend for LandlockIsolation {
     }
 
     fn variables(&self, policy: &IsolationPolicy) -> Vec<(&'static str, String)> {
-        rules::private(policy).map_or_else(Vec::new, |private| {
+        let mut variables = rules::private(policy).map_or_else(Vec::new, |private| {
             vec![("HOME", private.home()), ("TMPDIR", private.temporary())]
-        })
+        });
+        if policy.system == SystemView::Curated {
+            // Git ends where its `/etc/gitconfig` is there and cannot be read.
+            variables.push(("GIT_CONFIG_NOSYSTEM", "1".to_owned()));
+        }
+        variables
     }
 }

@@ -3,13 +3,16 @@
 
 use camino::Utf8Path;
 use fleet_core::isolation::{MountMode, MountOrigin};
+use fleet_core::port::IsolationBackend as _;
+use rstest::rstest;
 
-use crate::support::{Launch, PolicyBuilder, need_bwrap};
+use crate::support::{By, Host, Launch, PolicyBuilder, need};
 
 /// Runs a script in a sandbox; its output must end with `done`.
-fn works(launch: &Launch, policy: &PolicyBuilder, script: &str) {
+fn works(by: By, launch: &Launch, policy: &PolicyBuilder, script: &str) {
     let script = format!("set -eu\n{script}\necho done");
-    let outcome = launch.run(policy, &["/bin/sh", "-c", &script]);
+    let argv = ["/bin/sh", "-c", &script];
+    let outcome = launch.run_plan(by.plan(launch, policy, &argv), &argv);
     assert!(
         outcome.code == Some(0) && outcome.stdout.ends_with("done\n"),
         "{}{}",
@@ -18,8 +21,12 @@ fn works(launch: &Launch, policy: &PolicyBuilder, script: &str) {
     );
 }
 
-fn launch() -> Launch {
+fn launch(by: By) -> Launch {
     let mut launch = Launch::new();
+    if by == By::Landlock {
+        let variables = Host::landlock().variables(&launch.policy().policy);
+        launch.env.extend(variables.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    }
     for (name, value) in [
         ("GIT_CONFIG_GLOBAL", "/dev/null"),
         ("GIT_AUTHOR_NAME", "A"),
@@ -52,10 +59,13 @@ fn head(repository: &Utf8Path) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-#[test]
-fn git_commits_in_a_plain_repository() {
-    need_bwrap!();
-    let launch = launch();
+#[rstest]
+#[case::bubblewrap(By::Bubblewrap)]
+#[case::landlock_as_user(By::Landlock)]
+#[case::podman(By::Podman)]
+fn git_commits_in_a_plain_repository(#[case] by: By) {
+    need!(by);
+    let launch = launch(by);
     on_host(&launch, "git init -q . && echo a > a && git add a && git commit -qm first");
     let git = launch.cwd.join(".git");
     let policy = launch
@@ -66,14 +76,17 @@ fn git_commits_in_a_plain_repository() {
     let script = "echo b > b; git add b; git commit -qm inside; git checkout -q -b other; \
                   echo c > b; git stash -q; git stash pop -q; git diff --quiet && exit 3; \
                   git commit -qam again; git rebase -q HEAD~1; git gc -q; git fsck";
-    works(&launch, &policy, script);
+    works(by, &launch, &policy, script);
     assert_eq!(head(&launch.cwd), "again");
 }
 
-#[test]
-fn git_commits_in_a_worktree() {
-    need_bwrap!();
-    let launch = launch();
+#[rstest]
+#[case::bubblewrap(By::Bubblewrap)]
+#[case::landlock_as_user(By::Landlock)]
+#[case::podman(By::Podman)]
+fn git_commits_in_a_worktree(#[case] by: By) {
+    need!(by);
+    let launch = launch(by);
     on_host(
         &launch,
         "mkdir main && cd main && git init -q . && echo a > a && git add a && git commit -qm first \
@@ -82,14 +95,17 @@ fn git_commits_in_a_worktree() {
     let (tree, git) = (launch.cwd.join("tree"), launch.cwd.join("main/.git"));
     let policy = PolicyBuilder::new(&tree, &launch.home).write(&tree).write(&git);
     let launch = Launch { cwd: tree.clone(), ..launch };
-    works(&launch, &policy, "echo b > b; git add b; git commit -qm inside; git status --short");
+    works(by, &launch, &policy, "echo b > b; git add b; git commit -qm inside; git status --short");
     assert_eq!(head(&tree), "inside");
 }
 
-#[test]
-fn git_commits_in_a_submodule() {
-    need_bwrap!();
-    let launch = launch();
+#[rstest]
+#[case::bubblewrap(By::Bubblewrap)]
+#[case::landlock_as_user(By::Landlock)]
+#[case::podman(By::Podman)]
+fn git_commits_in_a_submodule(#[case] by: By) {
+    need!(by);
+    let launch = launch(by);
     on_host(
         &launch,
         "git init -q part && cd part && echo a > a && git add a && git commit -qm first && cd .. \
@@ -98,7 +114,7 @@ fn git_commits_in_a_submodule() {
     );
     let script = "cd whole/part; echo b > b; git add b; git commit -qm inside; cd ..; \
                   git commit -qam moved; git submodule status";
-    works(&launch, &launch.policy(), script);
+    works(by, &launch, &launch.policy(), script);
     assert_eq!(head(&launch.cwd.join("whole/part")), "inside");
     assert_eq!(head(&launch.cwd.join("whole")), "moved");
 }

@@ -174,7 +174,7 @@ fn the_private_directories_stand_for_home_and_tmp_as_user() {
         .read(probe_program());
     let variables = Host::landlock().variables(&policy.policy);
     let names: Vec<&str> = variables.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names, ["HOME", "TMPDIR"]);
+    assert_eq!(names, ["HOME", "TMPDIR", "GIT_CONFIG_NOSYSTEM"]);
     launch.env.retain(|(name, _)| name != "HOME");
     launch.env.extend(variables.into_iter().map(|(name, value)| (name.to_owned(), value)));
     let policy = policy.write(&launch.cwd);
