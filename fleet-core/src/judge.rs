@@ -73,8 +73,8 @@ impl<'a> Judge<'a> {
     /// Isolation that the role asks for counts as in force. Where that can fail, ask again with
     /// [`Judge::role_within`].
     pub fn role(&self, role: &Role) -> Option<Assessment> {
-        let isolated = Assessment::wants_isolation(role);
-        self.role_within(role, if isolated { Outer::On } else { Outer::Off })
+        let boundary = Assessment::boundary(role, self.world.uid);
+        self.role_within(role, boundary.unwrap_or(Outer::Off))
     }
 
     /// The same inside a boundary that is known.

@@ -109,7 +109,14 @@ impl Assessment {
 
     /// Whether the role asks for isolation.
     pub fn wants_isolation(role: &Role) -> bool {
-        role.isolation.as_ref().is_some_and(|block| block.backend != Backend::None)
+        Self::boundary(role, 0).is_some()
+    }
+
+    /// What the isolation of a role is to its harness while it is in force; `None` if the role asks for
+    /// none. As root no sandbox can be made in a sandbox, so the harness's own stays off.
+    pub fn boundary(role: &Role, uid: u32) -> Option<Outer> {
+        let block = role.isolation.as_ref().filter(|block| block.backend != Backend::None)?;
+        Some(if block.nested_sandbox && uid != 0 { Outer::Nested } else { Outer::On })
     }
 }
 

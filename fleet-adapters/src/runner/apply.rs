@@ -220,7 +220,7 @@ pub fn assess(
         mode: fleet_core::harness::StartMode::Fresh,
         session: harness.session_ids().are_chosen().then_some(&session),
         harness_home: &trees.harness_home(harness.id()),
-        outer: native.outer(harness.id(), Assessment::wants_isolation(role)),
+        outer: native.outer(harness.id(), Assessment::boundary(role, runtime.world.uid)),
         version,
         operator_files: &operator.texts,
     };

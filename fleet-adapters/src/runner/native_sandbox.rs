@@ -58,7 +58,7 @@ impl NativeSandboxes {
         let mut tried = BTreeMap::new();
         for role in fleet.roles.values() {
             if tried.contains_key(&role.harness)
-                || (only_needed && Assessment::wants_isolation(role))
+                || (only_needed && Assessment::boundary(role, runtime.world.uid) == Some(Outer::On))
             {
                 continue;
             }
@@ -75,8 +75,8 @@ impl NativeSandboxes {
     }
 
     /// The boundary of a launch: the role's isolation, else the harness's own sandbox, if it works.
-    pub fn outer(&self, harness: &HarnessId, isolated: bool) -> Outer {
-        boundary(self.get(harness), isolated)
+    pub fn outer(&self, harness: &HarnessId, isolation: Option<Outer>) -> Outer {
+        boundary(self.get(harness), isolation)
     }
 }
 
@@ -84,18 +84,20 @@ impl NativeSandboxes {
 ///
 /// # Cancel safety
 /// Dropping the future ends the trial.
-pub async fn outer(runtime: &Runtime, harness: &dyn Harness, isolated: bool) -> Outer {
-    if isolated {
+pub async fn outer(runtime: &Runtime, harness: &dyn Harness, isolation: Option<Outer>) -> Outer {
+    if isolation == Some(Outer::On) {
         return Outer::On;
     }
-    boundary(Some(&try_out(runtime, harness).await), false)
+    boundary(Some(&try_out(runtime, harness).await), isolation)
 }
 
-fn boundary(tried: Option<&NativeSandbox>, isolated: bool) -> Outer {
-    match tried {
-        _ if isolated => Outer::On,
-        Some(NativeSandbox::Unusable { .. }) => Outer::OffUnsandboxed,
-        Some(NativeSandbox::Absent | NativeSandbox::Works { .. }) | None => Outer::Off,
+/// What is not there cannot be inside the isolation either, which then bounds alone.
+fn boundary(tried: Option<&NativeSandbox>, isolation: Option<Outer>) -> Outer {
+    match (tried, isolation) {
+        (Some(NativeSandbox::Unusable { .. } | NativeSandbox::Absent), Some(_)) => Outer::On,
+        (_, Some(outer)) => outer,
+        (Some(NativeSandbox::Unusable { .. }), None) => Outer::OffUnsandboxed,
+        (Some(NativeSandbox::Absent | NativeSandbox::Works { .. }) | None, None) => Outer::Off,
     }
 }
 

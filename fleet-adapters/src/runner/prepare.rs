@@ -175,7 +175,9 @@ impl Attempt<'_> {
             let home = self.harness_home(isolated)?;
             let finder = self.finder(&home, &*probe);
             let (decision, session) = self.decide(&home, finder.as_ref(), ledger)?;
-            let boundary = native_sandbox::outer(self.runtime, self.harness, isolated).await;
+            let isolation = Assessment::boundary(self.role, self.runtime.world.uid);
+            let isolation = isolation.filter(|_| isolated);
+            let boundary = native_sandbox::outer(self.runtime, self.harness, isolation).await;
             let assessment =
                 self.assess(&home, &decision, session.as_ref(), boundary, &forbidden, &*probe)?;
             let chosen = match outer.take() {

@@ -106,10 +106,14 @@ async fn a_fleet_tries_each_harness_once_and_only_where_a_role_rests_on_it() {
     let tried = NativeSandboxes::of_fleet(&stage.runtime, &fleet, true).await;
     assert_eq!(exec.calls().len(), 1, "`claude-code` is used with isolation only");
     let (codex, claude) = (StubHarness::codex(), StubHarness::claude_code());
-    assert_eq!(tried.outer(codex.id(), false), Outer::OffUnsandboxed);
-    assert_eq!(tried.outer(codex.id(), true), Outer::On);
+    assert_eq!(tried.outer(codex.id(), None), Outer::OffUnsandboxed);
+    assert_eq!(tried.outer(codex.id(), Some(Outer::On)), Outer::On);
+    // What cannot be used is not relied on inside the isolation either.
+    assert_eq!(tried.outer(codex.id(), Some(Outer::Nested)), Outer::On);
     assert_eq!(tried.get(claude.id()), None);
-    assert_eq!(NativeSandboxes::assumed().outer(codex.id(), false), Outer::Off);
+    assert_eq!(NativeSandboxes::assumed().outer(codex.id(), None), Outer::Off);
+    let nested = NativeSandboxes::assumed().outer(codex.id(), Some(Outer::Nested));
+    assert_eq!(nested, Outer::Nested);
     let command = CommandHarness::default();
     assert_eq!(try_out(&stage.runtime, &command).await, NativeSandbox::Absent);
     assert_eq!(outer(&stage.runtime, &command, false).await, Outer::Off);

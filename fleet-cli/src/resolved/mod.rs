@@ -159,7 +159,8 @@ impl<'a> Resolver<'a> {
 
     /// The boundary that the launch of a role would have, so far as can be told.
     pub fn outer(&self, role: &Role) -> Outer {
-        self.native.outer(&role.harness, Assessment::wants_isolation(role))
+        let uid = self.app.runtime.world.uid;
+        self.native.outer(&role.harness, Assessment::boundary(role, uid))
     }
 
     /// What no role may reach.

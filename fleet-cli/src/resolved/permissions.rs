@@ -46,6 +46,7 @@ pub fn exactness(supported: &Supported) -> &'static str {
 pub fn boundary(outer: Outer) -> &'static str {
     match outer {
         Outer::On => "isolation on, the harness's own sandbox off",
+        Outer::Nested => "isolation on, the harness's own sandbox inside it",
         Outer::Off => "isolation off, the harness's own sandbox where it has one",
         Outer::OffUnsandboxed => "isolation off, the harness's own sandbox cannot be used here",
     }

@@ -5,6 +5,7 @@ mod agents;
 mod backends;
 mod kill;
 mod matrix;
+mod nested;
 mod network;
 mod newer;
 mod outage;

@@ -125,7 +125,7 @@ impl HookUse {
     pub fn ships(self, outer: Outer) -> bool {
         match self {
             Self::Never => false,
-            Self::Isolated => outer == Outer::On,
+            Self::Isolated => outer.is_on(),
             Self::Always => true,
         }
     }

@@ -8,7 +8,8 @@ use super::model::{Approval, Permissions};
 use crate::harness::{LaunchDirs, Options};
 use crate::path::LexicalPath;
 
-/// The boundary around a harness (01 §3.2): with one in force the harness's own sandbox is off.
+/// The boundary around a harness (01 §3.2): with one in force the harness's own sandbox is off, unless
+/// the role asks for both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outer {
@@ -18,11 +19,18 @@ pub enum Outer {
     OffUnsandboxed,
     /// The role's isolation is in force.
     On,
+    /// The same, and the harness's own sandbox is inside (`nested_sandbox`).
+    Nested,
 }
 
 impl Outer {
     /// Whether the role's isolation is in force.
     pub fn is_on(self) -> bool {
+        matches!(self, Self::On | Self::Nested)
+    }
+
+    /// Whether the isolation stands in for the harness's own sandbox.
+    pub fn replaces_native(self) -> bool {
         self == Self::On
     }
 }

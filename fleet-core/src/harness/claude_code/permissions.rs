@@ -8,7 +8,7 @@ use super::settings::{Inputs, Settings};
 use super::table::{Mode, Rule, TABLES};
 use crate::harness::Options;
 use crate::permissions::{
-    Approval, Capability, DENIED_READS_KEY, Filesystem, Outer, READS_ALL, READS_DENIED, Supported,
+    Approval, Capability, DENIED_READS_KEY, Filesystem, READS_ALL, READS_DENIED, Supported,
     Translation, TranslationRequest,
 };
 
@@ -115,7 +115,8 @@ fn judge(request: &TranslationRequest<'_>, written: Option<Mode>) -> Supported {
     Supported {
         native: native(&settings, request),
         exact: warnings.is_empty() && refusals.is_empty(),
-        measured: settings.qualified && settings.cell.measured && !overridden,
+        // Beside ours only one combination was run.
+        measured: settings.qualified && settings.cell.measured && !overridden && !settings.nested,
         notes,
         warnings,
         refusals,
@@ -201,10 +202,10 @@ fn notes(request: &TranslationRequest<'_>, settings: &Settings) -> Vec<String> {
     if !request.outer.is_on() {
         note(if settings.cell.closed { READS_DENIED } else { READS_ALL });
     }
-    if request.outer == Outer::On && commands {
+    if request.outer.replaces_native() && commands {
         note("commands may write the role's own harness home");
     }
-    if request.outer == Outer::On && request.permissions.filesystem == Filesystem::Unrestricted {
+    if request.outer.is_on() && request.permissions.filesystem == Filesystem::Unrestricted {
         note("`unrestricted` is all that the isolation shows");
     }
     if settings.cwd_is_state {

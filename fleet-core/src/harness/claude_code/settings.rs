@@ -42,6 +42,8 @@ pub(super) struct Settings {
     /// Paths that the tools must not read.
     pub(super) denied_reads: Vec<Utf8PathBuf>,
     pub(super) dirs: Vec<String>,
+    /// Whether the program's own sandbox is inside ours.
+    pub(super) nested: bool,
     /// Whether the program's own sandbox is wanted and cannot be used.
     pub(super) unsandboxed: bool,
     /// Whether the working directory is STATE where it should be closed.
@@ -58,7 +60,7 @@ impl Settings {
         let Inputs { words, outer, dirs, .. } = *inputs;
         let (table, qualified) = table(inputs.version);
         let row = table.row(words).unwrap_or(&NARROWEST);
-        let mut cell = if outer.is_on() { row.on } else { row.off };
+        let mut cell = if outer.replaces_native() { row.on } else { row.off };
         let unsandboxed = outer == Outer::OffUnsandboxed && cell.sandbox.is_some();
         let mut allow_rules = cell.allow.to_vec();
         if unsandboxed {
@@ -119,6 +121,7 @@ impl Settings {
             allow,
             deny,
             denied_reads,
+            nested: outer == Outer::Nested,
             unsandboxed,
             cwd_is_state,
             state_is_closed,
@@ -140,12 +143,17 @@ impl Settings {
         if own.deny_workspace {
             filesystem["denyWrite"] = json!(texts(&dirs.cwd));
         }
-        json!({
+        let mut sandbox = json!({
             "enabled": true,
             "autoAllowBashIfSandboxed": own.auto_allow,
             "allowUnsandboxedCommands": false,
             "filesystem": filesystem,
-        })
+        });
+        if self.nested {
+            // It shares the `/proc` of ours: another one cannot be mounted there.
+            sandbox["enableWeakerNestedSandbox"] = Value::Bool(true);
+        }
+        sandbox
     }
 }
 

@@ -49,12 +49,13 @@ fn of_row(
     posture: &Posture,
     qualified: bool,
 ) -> Supported {
-    let cell = if request.outer.is_on() { row.on } else { row.off };
+    let cell = if request.outer.replaces_native() { row.on } else { row.off };
     let warnings: Vec<String> = row.warnings.iter().map(|text| (*text).to_owned()).collect();
     Supported {
         native: posture.native(),
         exact: warnings.is_empty(),
-        measured: qualified && cell.measured,
+        // Beside ours only one combination was run.
+        measured: qualified && cell.measured && request.outer != Outer::Nested,
         notes: notes(request, options, posture, qualified),
         warnings,
         refusals: refusals(request.outer, posture),
@@ -94,7 +95,7 @@ fn notes(
         note("`unattended: deny` is not enforced on Codex: a question waits for a person");
     }
     match (request.outer, request.permissions.filesystem) {
-        (Outer::On, Filesystem::Unrestricted) => {
+        (Outer::On | Outer::Nested, Filesystem::Unrestricted) => {
             note("`unrestricted` means all that the isolation shows");
         }
         (_, Filesystem::ReadOnly) if request.dirs.cwd == request.dirs.state => {
@@ -111,7 +112,7 @@ fn notes(
 /// Where Codex would have to confine the program and cannot.
 fn refusals(outer: Outer, posture: &Posture) -> Vec<String> {
     let reason = match outer {
-        Outer::Off => return Vec::new(),
+        Outer::Off | Outer::Nested => return Vec::new(),
         _ if !posture.needs_own_sandbox() => return Vec::new(),
         Outer::OffUnsandboxed => {
             "Codex's own sandbox cannot be used on this host, and without it nothing bounds the \
@@ -119,7 +120,8 @@ fn refusals(outer: Outer, posture: &Posture) -> Vec<String> {
         }
         Outer::On => {
             "the options ask for a sandbox of Codex's own, which cannot start inside the role's \
-             isolation: leave `sandbox` and `config.default_permissions` out"
+             isolation: leave `sandbox` and `config.default_permissions` out, or write \
+             `isolation.nested_sandbox: true`"
         }
     };
     vec![reason.to_owned()]

@@ -96,7 +96,7 @@ impl Posture {
         dirs: &LaunchDirs,
         denied: &[DeniedRead],
     ) -> Self {
-        let cell = if outer.is_on() { row.on } else { row.off };
+        let cell = if outer.replaces_native() { row.on } else { row.off };
         let bound = match cell.reach {
             Reach::Everything => Bound::Mode(SandboxMode::DangerFullAccess),
             reach => Bound::Profile(profile(reach == Reach::Workspace, options, dirs, denied)),

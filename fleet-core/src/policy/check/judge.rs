@@ -144,8 +144,7 @@ impl Judge<'_> {
 
     fn assess(&self, role: &Role, harness: &dyn Harness, account: usize) -> Assessment {
         let (_, world, forbidden) = &self.worlds[account];
-        let isolated = Assessment::wants_isolation(role);
-        let outer = if isolated { Outer::On } else { Outer::Off };
+        let outer = Assessment::boundary(role, world.uid).unwrap_or(Outer::Off);
         fresh_start(self.fleet, role, harness, (world, forbidden), outer, &LexicalProbe)
     }
 

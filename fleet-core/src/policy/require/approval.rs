@@ -56,7 +56,7 @@ pub fn effective_approval(role: &Role, harness: Option<&dyn Harness>) -> Effecti
         covered: true,
         supported: true,
     };
-    for outer in [Outer::Off, Outer::OffUnsandboxed, Outer::On] {
+    for outer in [Outer::Off, Outer::OffUnsandboxed, Outer::On, Outer::Nested] {
         let request = TranslationRequest {
             permissions: role.permissions,
             options,
