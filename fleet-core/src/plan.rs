@@ -138,6 +138,16 @@ fn aliases<'a>(
     dirs.into_iter().filter_map(real).collect()
 }
 
+/// The file that a role's briefing takes in, judged.
+fn judged_briefing(
+    request: &AssessRequest<'_>,
+    policy: Option<&IsolationPolicy>,
+    probe: &dyn PathProbe,
+) -> Result<Option<Handed>, Box<Diagnostic>> {
+    let judge = |file| Handed::judge(file, "briefing_file", policy, request.forbidden, probe);
+    request.role.briefing_file.as_ref().map(judge).transpose()
+}
+
 /// Judges one role.
 pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment {
     let AssessRequest { fleet, role, harness, world, .. } = *request;
@@ -206,11 +216,8 @@ pub fn assess(request: &AssessRequest<'_>, probe: &dyn PathProbe) -> Assessment 
         }
         Some(_) | None => (None, Vec::new()),
     };
-    let briefing = role.briefing_file.as_ref().map(|file| {
-        Handed::judge(file, "briefing_file", policy.as_ref(), request.forbidden, probe)
-    });
-    let briefing = briefing.transpose().unwrap_or_else(|problem| {
-        problems.extend(placed(fleet, role, vec![problem]));
+    let briefing = judged_briefing(request, policy.as_ref(), probe).unwrap_or_else(|problem| {
+        problems.extend(placed(fleet, role, vec![*problem]));
         policy = None;
         None
     });

@@ -182,7 +182,7 @@ fn a_template_of_somebody_else_is_left_alone() {
     needs_user_manager!();
     let fleet = Fleet::new(TestEnvironment::with_fleet(TWO));
     fleet.env.run(["init"]).expect(0);
-    let template = fleet.unit("").replace("@.service", "@.service");
+    let template = fleet.unit("");
     let path = format!("{}/.config/systemd/user/{template}", fleet.home);
     let written = std::fs::read_to_string(&path).expect("a template");
     std::fs::write(&path, "[Unit]\n").expect("written");

@@ -38,7 +38,7 @@ impl Handed {
         policy: Option<&IsolationPolicy>,
         forbidden: &ForbiddenList,
         probe: &dyn PathProbe,
-    ) -> Result<Self, Diagnostic> {
+    ) -> Result<Self, Box<Diagnostic>> {
         let resolved = probe
             .resolve(written)
             .map_err(|error| Diagnostic::error(Code::Io, error.to_string()).path(key))?;
@@ -61,12 +61,13 @@ impl Handed {
         let own: Vec<AgentDirectory> = writable.map(AgentDirectory::from).collect();
         if let Some(steered) = steering(&resolved, &own, forbidden, probe) {
             let message = format!("`{written}` {steered}: it would choose what fleet reads for it");
-            return Err(Diagnostic::error(Code::FileTrust, message).path(key).hint(REMEDY));
+            let refusal = Diagnostic::error(Code::FileTrust, message).path(key).hint(REMEDY);
+            return Err(Box::new(refusal));
         }
         let object = resolved.object;
         if object.is_some_and(|object| object.kind != FileKind::File) {
             let message = format!("`{written}` is not a regular file");
-            return Err(Diagnostic::error(Code::InvalidValue, message).path(key));
+            return Err(Box::new(Diagnostic::error(Code::InvalidValue, message).path(key)));
         }
         Ok(Self { path: resolved.path, identity: object.map(|object| object.identity) })
     }

@@ -11,6 +11,7 @@ use fleet_core::path::LexicalPath;
 use fleet_core::permissions::Outer;
 use fleet_core::plan::{AssessRequest, Assessment, assess};
 use fleet_core::policy::explain::{ExplainRequest, Explanation, Subject, explain};
+use fleet_core::programs::ProgramTrust;
 use fleet_core::test_support::scene::{HOME, Scene, path};
 use fleet_core::world::World;
 
@@ -58,6 +59,8 @@ pub(crate) fn judged_in(scene: Scene, text: &str, env: &[(&str, &str)]) -> Judge
         sockets: scene.sockets.clone(),
         binary: "/usr/bin/ours-fleet".into(),
         version: "0".to_owned(),
+        passed_over: Vec::new(),
+        trust: ProgramTrust::default(),
     };
     let forbidden = ForbiddenList::build(&world.forbidden_inputs(&fleet), &scene.tree);
     let role = fleet.roles.values().next().expect("a role");

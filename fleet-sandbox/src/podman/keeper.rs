@@ -140,11 +140,9 @@ fn run(arguments: &[OsString]) -> std::io::Result<i32> {
                 ready = true;
                 watch_monitor(events.clone());
                 let pid = std::fs::read_to_string(scratch.join(PID)).unwrap_or_default();
-                if let Ok(pid) = pid.trim().parse::<u32>()
-                    && writeln!(status, "{{\"child-pid\":{pid}}}").is_err()
-                {
-                    // Nobody reads it: the launcher is gone, and that is seen next.
-                    continue;
+                if let Ok(pid) = pid.trim().parse::<u32>() {
+                    // If nobody reads it the launcher is gone, and that is seen next.
+                    let _ = writeln!(status, "{{\"child-pid\":{pid}}}");
                 }
             }
             Some(Event::Ended(code)) => break code,

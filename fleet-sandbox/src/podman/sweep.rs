@@ -182,7 +182,9 @@ fn groups(scratch: &Utf8Path) -> Vec<Utf8PathBuf> {
 
 fn directories(path: &Utf8Path) -> impl Iterator<Item = Utf8PathBuf> + use<> {
     let entries = path.read_dir_utf8().into_iter().flatten().flatten();
-    entries.filter(|it| it.file_type().is_ok_and(|it| it.is_dir())).map(|it| it.into_path())
+    entries
+        .filter(|it| it.file_type().is_ok_and(|it| it.is_dir()))
+        .map(camino::Utf8DirEntry::into_path)
 }
 
 fn members(group: &Utf8Path) -> Vec<u32> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fleet_core::harness::shared::{MAX_FILES, operator_home};
 use fleet_core::launch::Environment;
+use fleet_core::programs::ProgramTrust;
 use fleet_core::test_support::scene::SPEC;
 use fleet_core::world::World;
 
@@ -59,6 +60,8 @@ fn the_operators_home_is_what_the_variable_names_or_the_usual_place() {
             sockets: Vec::new(),
             binary: "/usr/bin/ours-fleet".into(),
             version: "0".to_owned(),
+            passed_over: Vec::new(),
+            trust: ProgramTrust::default(),
         };
         let role = crate::claude::around(role_env).role;
         operator_home(&SPEC, &world, &role).map(|path| path.to_string())
