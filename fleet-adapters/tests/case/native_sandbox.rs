@@ -73,11 +73,8 @@ async fn what_fails_hangs_or_is_missing_counts_as_unusable() {
             panic!("usable: {part}")
         };
         assert!(reason.contains(part), "{reason}");
-        assert_eq!(
-            outer(&stage.runtime, &StubHarness::codex(), false).await,
-            Outer::OffUnsandboxed
-        );
-        assert_eq!(outer(&stage.runtime, &StubHarness::codex(), true).await, Outer::On);
+        assert_eq!(outer(&stage.runtime, &StubHarness::codex(), None).await, Outer::OffUnsandboxed);
+        assert_eq!(outer(&stage.runtime, &StubHarness::codex(), Some(Outer::On)).await, Outer::On);
     }
 }
 
@@ -95,7 +92,7 @@ async fn each_program_that_the_sandbox_needs_must_be_there() {
     assert!(exec.calls().is_empty(), "nothing was run");
     tree.file_mode("/usr/bin/socat", b"\x7fELF", 0o755);
     stage.runtime.ports.paths = Arc::new(OneTree(tree));
-    assert_eq!(outer(&stage.runtime, &claude, false).await, Outer::Off);
+    assert_eq!(outer(&stage.runtime, &claude, None).await, Outer::Off);
 }
 
 #[tokio::test]
@@ -116,7 +113,7 @@ async fn a_fleet_tries_each_harness_once_and_only_where_a_role_rests_on_it() {
     assert_eq!(nested, Outer::Nested);
     let command = CommandHarness::default();
     assert_eq!(try_out(&stage.runtime, &command).await, NativeSandbox::Absent);
-    assert_eq!(outer(&stage.runtime, &command, false).await, Outer::Off);
+    assert_eq!(outer(&stage.runtime, &command, None).await, Outer::Off);
 }
 
 #[tokio::test]

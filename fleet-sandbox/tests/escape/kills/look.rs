@@ -95,7 +95,7 @@ pub(super) fn left_on_the_host(launch: &Launch) -> Vec<String> {
 
 /// What is in a directory; nothing if there is none.
 fn entries(directory: &Utf8Path) -> impl Iterator<Item = Utf8PathBuf> + use<> {
-    directory.read_dir_utf8().into_iter().flatten().flatten().map(|entry| entry.into_path())
+    directory.read_dir_utf8().into_iter().flatten().flatten().map(camino::Utf8DirEntry::into_path)
 }
 
 #[test]
