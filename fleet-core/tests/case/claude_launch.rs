@@ -237,6 +237,20 @@ fn tools_that_reach_other_sessions_are_denied_in_every_mode() {
     }
 }
 
+#[rstest]
+#[case::ours_alone(Outer::On, json!(false), Value::Null)]
+#[case::its_own_alone(Outer::Off, json!(true), Value::Null)]
+#[case::both(Outer::Nested, json!(true), json!(true))]
+fn its_own_sandbox_is_on_unless_ours_stands_in_for_it(
+    #[case] outer: Outer,
+    #[case] enabled: Value,
+    #[case] weaker: Value,
+) {
+    let it = around("permissions: {approval: allow}, isolation: {nested_sandbox: true}");
+    let sandbox = overlay(&it.outer(outer))["sandbox"].clone();
+    assert_eq!((&sandbox["enabled"], &sandbox["enableWeakerNestedSandbox"]), (&enabled, &weaker));
+}
+
 #[test]
 fn servers_stand_in_their_file_and_the_name_of_the_bridge_gives_way() {
     let it = with_options(

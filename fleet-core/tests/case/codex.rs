@@ -225,6 +225,8 @@ fn config_keys_come_last() {
 #[case::nothing_written(r#"{"sandbox": "read-only"}"#, Outer::Off, (false, true, Approval::Allow, 2, false))]
 #[case::by_config(r#"{"config": {"sandbox_mode": "read-only"}}"#, Outer::Off, (false, true, Approval::Allow, 2, false))]
 #[case::two_sandboxes(r#"{"sandbox": "workspace-write"}"#, Outer::On, (false, true, Approval::Allow, 0, true))]
+#[case::two_sandboxes_asked_for(r#"{"sandbox": "workspace-write"}"#, Outer::Nested, (false, false, Approval::Allow, 0, false))]
+#[case::its_own_inside_ours("{}", Outer::Nested, (true, false, Approval::Allow, 0, false))]
 #[case::two_sandboxes_by_name(r#"{"config": {"default_permissions": "x"}}"#, Outer::On, (false, false, Approval::Allow, 5, true))]
 #[case::no_sandbox_here(r#"{"sandbox": "read-only"}"#, Outer::OffUnsandboxed, (false, true, Approval::Allow, 2, true))]
 #[case::asks(r#"{"approval": "on-request"}"#, Outer::Off, (false, true, Approval::Auto, 0, false))]

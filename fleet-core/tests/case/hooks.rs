@@ -82,6 +82,7 @@ fn codex_has_the_hook_only_where_a_projects_own_hooks_are_confined() {
         ("codex", Outer::Off, false),
         ("codex", Outer::OffUnsandboxed, false),
         ("codex", Outer::On, true),
+        ("codex", Outer::Nested, true),
         ("command", Outer::On, false),
         ("another", Outer::On, false),
     ] {
