@@ -164,9 +164,9 @@ else
 fi
 
 heading 'tests'
-# Names say what a test needs: as_root the rights of root, as_user the lack of them. This module needs a
+# Names say what a test needs: as_root the rights of root, as_user the lack of them. These modules need a
 # systemd user manager, which only a step of its own gives them.
-managed='field::systemd'
+managed='field::systemd|integration::scope'
 if [ "$(id -u)" -eq 0 ]; then
     who="not test(/as_user|$managed/)" section=main
 else
@@ -225,7 +225,7 @@ else
         --message-format json 2>/dev/null | python3 -c '
 import json, sys
 built = json.load(sys.stdin)["rust-binaries"]
-for crate, module in [("fleet-cli", "field::systemd")]:
+for crate, module in [("fleet-cli", "field::systemd"), ("fleet-sandbox", "integration::scope")]:
     print(module, built[crate + "::main"]["binary-path"])')
     chmod 1777 "$target_dir/tmp"
     # Each: what the manager's user can't run, and who that is.

@@ -82,7 +82,10 @@ pub fn runtime(world: World, runtime_dir: Utf8PathBuf, supervisor: SupervisorKin
         supervisor: Arc::new(supervisor),
         backends: backends(&exec, &world),
         paths,
-        limits: Arc::new(HostLimits),
+        // As the launcher is told it; none is invented.
+        limits: Arc::new(HostLimits::new(
+            world.env.0.get(env_vars::XDG_RUNTIME_DIR).map(Into::into),
+        )),
         ids: Arc::new(RandomIds),
         watches: Arc::new(InotifyWatches),
         store,

@@ -111,8 +111,22 @@ pub struct CapFact {
 pub struct LimitFacts {
     /// Whether the fleet runs as root, for whom some limits do not hold.
     pub root: bool,
+    /// Whether a user manager of systemd answers.
+    pub manager: UserManager,
     /// What was tried.
     pub tried: Vec<CapFact>,
+}
+
+/// Whether the fleet's user has a systemd of its own, which makes scopes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum UserManager {
+    /// This machine is not run by systemd, or nobody looked.
+    #[default]
+    Absent,
+    /// The machine is run by systemd, but none answers: why.
+    Silent(String),
+    /// One answers.
+    Answers,
 }
 
 impl LimitFacts {
@@ -150,9 +164,9 @@ pub struct LimitRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GroupRecord {
-    /// Directories in which a group of that name was made.
+    /// Directories in which a group or a scope of that name was made.
     pub parents: Vec<Utf8PathBuf>,
-    /// Whether a scope of that name was asked for, and the runtime directory to stop it through.
+    /// Whether a scope of that name was asked for, and the runtime directory by which it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Utf8PathBuf>,
     /// The name.

@@ -275,13 +275,15 @@ fn start(
         BackendName::None => launch.command.cwd.as_str(),
         _ => "/",
     };
-    fulfilled.pass_on().map_err(Refusal::system("hand descriptors over"))?;
     // A trial is over at once, and what it shows has nothing to do with caps.
-    let (child, held) = if let Some(request) = launch.limits.as_ref().filter(|_| !quiet) {
+    let limits = launch.limits.as_ref().filter(|_| !quiet);
+    let keeper = limits.and_then(limits::keeper);
+    fulfilled.pass_on().map_err(Refusal::system("hand descriptors over"))?;
+    let (child, held) = if let Some(request) = limits {
         let by = copy.as_ref();
         let args = words.collect();
         let starting = Starting { program: executed, arg0: &program, args, env, cwd, by };
-        let (child, mut held) = limits::start(request, &starting)
+        let (child, mut held) = limits::start(request, &starting, keeper)
             .map_err(|detail| Refusal::System { action: "start the command", detail })?;
         held.judge(launch.plan.backend);
         (child, Some(held))

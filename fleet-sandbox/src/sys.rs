@@ -1,7 +1,7 @@
 //! The only file of this crate where `unsafe` may appear.
 
 use std::ffi::c_long;
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd, OwnedFd};
 
 use fleet_core::attest::DeniedCall;
 
@@ -64,6 +64,28 @@ pub(crate) fn close_on_exec(number: i32) {
     // passes descriptors on by unmarking them explicitly, wants marked anyway.
     let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
     let _ = fcntl_setfd(descriptor, FdFlags::CLOEXEC);
+}
+
+/// The process that listens at the other end of a local socket, and its user. The process is 0 if it
+/// has no number in this pid namespace.
+pub(crate) fn peer(socket: BorrowedFd<'_>) -> io::Result<(i32, u32)> {
+    let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
+    let mut size = libc::socklen_t::try_from(size_of::<libc::ucred>()).map_err(|_| Errno::INVAL)?;
+    // SAFETY: the pointers are to locals that outlive the call, and `size` is the size of the first;
+    // every value of its fields is valid.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut size,
+        )
+    };
+    if status != 0 {
+        return Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL));
+    }
+    Ok((peer.pid, peer.uid))
 }
 
 /// Looks at a descriptor by number; the number may be any.

@@ -49,6 +49,7 @@ mod integration {
     mod listing;
     pub(crate) mod podman;
     mod relay;
+    mod scope;
     mod stop;
 }
 mod property {

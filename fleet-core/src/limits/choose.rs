@@ -173,7 +173,7 @@ mod tests {
                 },
             })
         });
-        LimitFacts { root: false, tried: tried.collect() }
+        LimitFacts { tried: tried.collect(), ..LimitFacts::default() }
     }
 
     fn order(facts: &LimitFacts) -> Vec<(Means, usize)> {

@@ -6,6 +6,8 @@ use super::{Cap, Version};
 pub(super) const PERIOD: u64 = 100_000;
 /// The kernel refuses less.
 const LEAST_QUOTA: u64 = 1_000;
+/// The same, of a second.
+const LEAST_SHARE: u64 = LEAST_QUOTA * (1_000_000 / PERIOD);
 
 /// One file of a control group to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,18 +60,20 @@ pub(super) fn quota(cpu: Cpu) -> u64 {
     cpu.millis.saturating_mul(PERIOD / 1000).max(LEAST_QUOTA)
 }
 
-/// The properties of a scope, rendered anew from numbers (01 §2.10).
-pub fn scope_properties(resources: Resources) -> Vec<String> {
+/// The properties of a scope, by the names and in the units of systemd's bus: bytes, tasks, and
+/// microseconds of processor time a second (01 §2.10). Numbers only: no text of a configuration is
+/// ever among them.
+pub fn scope_properties(resources: Resources) -> Vec<(&'static str, u64)> {
     let mut properties = Vec::new();
     if let Some(MemoryBytes(bytes)) = resources.memory {
-        properties.extend([format!("MemoryMax={bytes}"), "MemorySwapMax=0".to_owned()]);
+        properties.extend([("MemoryMax", bytes), ("MemorySwapMax", 0)]);
     }
     if let Some(pids) = resources.pids {
-        properties.push(format!("TasksMax={pids}"));
+        properties.push(("TasksMax", pids.into()));
     }
     if let Some(cpu) = resources.cpu {
-        let percent = cpu.millis.saturating_add(5) / 10;
-        properties.push(format!("CPUQuota={}%", percent.max(1)));
+        let micros = cpu.millis.saturating_mul(1000).max(LEAST_SHARE);
+        properties.push(("CPUQuotaPerSecUSec", micros));
     }
     properties
 }
@@ -112,12 +116,18 @@ mod tests {
     fn a_scope_gets_its_properties_in_order() {
         assert_eq!(
             scope_properties(ALL),
-            ["MemoryMax=67108864", "MemorySwapMax=0", "TasksMax=20", "CPUQuota=150%"]
+            [
+                ("MemoryMax", 67_108_864),
+                ("MemorySwapMax", 0),
+                ("TasksMax", 20),
+                ("CPUQuotaPerSecUSec", 1_500_000)
+            ]
         );
         assert!(scope_properties(Resources::default()).is_empty());
-        for (millis, percent) in [(1, "1%"), (14, "1%"), (15, "2%"), (1000, "100%")] {
+        for (millis, micros) in [(1, 10_000), (14, 14_000), (1000, 1_000_000)] {
             let cpu = Resources { cpu: Some(Cpu { millis }), ..Resources::default() };
-            assert_eq!(scope_properties(cpu), [format!("CPUQuota={percent}")]);
+            assert_eq!(scope_properties(cpu), [("CPUQuotaPerSecUSec", micros)]);
+            assert_eq!(micros, quota(Cpu { millis }) * 10, "the same as in a group");
         }
         let least = Resources { cpu: Some(Cpu { millis: 1 }), ..Resources::default() };
         assert_eq!(knobs(Version::V2, Cap::Cpu, least)[0].value, "1000 100000");

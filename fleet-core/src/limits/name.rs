@@ -8,6 +8,8 @@ use crate::id::{LaunchId, RoleName};
 
 /// Begins every name, so that nothing else is ever taken for ours.
 const OURS: &str = "ours-fleet-";
+/// Ends the name of a scope.
+const SCOPE: &str = ".scope";
 /// Characters of a launch id in a name.
 const LAUNCH: usize = 8;
 
@@ -28,8 +30,9 @@ impl GroupPrefix {
         GroupName(self.0.chars().chain(id).collect())
     }
 
-    /// Whether a name is that of a launch of this role.
+    /// Whether a name is that of the group or the scope of a launch of this role.
     pub fn is_of(&self, name: &str) -> bool {
+        let name = name.strip_suffix(SCOPE).unwrap_or(name);
         name.strip_prefix(&self.0).is_some_and(|rest| {
             (1..=LAUNCH).contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_alphanumeric())
         })
@@ -45,6 +48,11 @@ impl GroupName {
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The name of the scope. Nothing in it needs the escapes of systemd.
+    pub fn scope(&self) -> String {
+        format!("{}{SCOPE}", self.0)
     }
 }
 
@@ -103,6 +111,7 @@ mod tests {
         let own = prefix("A", "/home/op/.ours-fleet");
         let name = own.launch(&launch);
         assert!(name.as_str().ends_with("-0a1b2c3d") && own.is_of(name.as_str()), "{name}");
+        assert!(own.is_of(&name.scope()) && !own.is_of(&format!("{}.scope", name.scope())));
         assert_eq!(name.as_str().parse(), Ok(name.clone()));
         let middle = name.as_str().strip_prefix("ours-fleet-A-").unwrap();
         let (hash, _) = middle.split_once('-').unwrap();
@@ -113,6 +122,7 @@ mod tests {
         ] {
             let other = prefix(role, root);
             assert!(!other.is_of(name.as_str()) && !own.is_of(other.launch(&launch).as_str()));
+            assert!(!other.is_of(&name.scope()) && !own.is_of(&other.launch(&launch).scope()));
         }
         // A role whose name is the beginning of another role's groups.
         let nested = prefix(&format!("A-{hash}"), "/home/op/.ours-fleet");

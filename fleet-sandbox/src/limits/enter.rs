@@ -25,6 +25,8 @@ pub(super) struct Order {
     pub(super) resources: Resources,
     /// Files to write our pid into.
     pub(super) join: Vec<Utf8PathBuf>,
+    /// Whether we are put somewhere by others, and wait for a byte that says so.
+    pub(super) wait: bool,
     pub(super) rlimits: Vec<Cap>,
     /// Descriptors that end with us.
     pub(super) close: Vec<i32>,
@@ -46,9 +48,9 @@ pub(super) enum Report {
     NotExecuted(String),
 }
 
-/// `_enter ORDER REPORT GO`, with the numbers of three descriptors: joins the groups of the order,
-/// reports what holds there, waits for a byte, and becomes the program. Returns, with the status to
-/// exit with, only if it does not.
+/// `_enter ORDER REPORT GO`, with the numbers of three descriptors: joins the groups of the order, or
+/// waits for a byte that says that it was put where it belongs; reports what holds there, waits for a
+/// byte, and becomes the program. Returns, with the status to exit with, only if it does not.
 ///
 /// Must be called before anything else is opened or started.
 pub fn inside(arguments: &[OsString]) -> i32 {
@@ -70,12 +72,15 @@ pub fn inside(arguments: &[OsString]) -> i32 {
     for number in &order.close {
         sys::close_on_exec(*number);
     }
+    let mut word = [0];
+    if order.wait && go.read_exact(&mut word).is_err() {
+        return REFUSED;
+    }
     let held = match held(&order) {
         Ok(rows) => Report::Held(rows),
         Err(why) => Report::Failed(why),
     };
     let failed = matches!(held, Report::Failed(_));
-    let mut word = [0];
     if say(&mut report, &held).is_err() || failed || go.read_exact(&mut word).is_err() {
         return REFUSED;
     }

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use fleet_core::isolation::{EnforcementLevel, Resources};
-use fleet_core::limits::{Cap, GroupName, Version, knobs};
+use fleet_core::limits::{Cap, GroupName, Hierarchy, Version, knobs};
 use rustix::fs::statfs;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::read::{has_controller, judge_group, own_hierarchies, tree_of, upwards};
+use super::read::{has_controller, hierarchies_of, judge_group, own_hierarchies, tree_of, upwards};
 
 /// The group below the one with the limits, in which the processes are.
 const INNER: &str = "inner";
@@ -47,7 +47,7 @@ struct Member {
 }
 
 /// The groups of one launch. Dropping them ends and removes them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Groups {
     members: Vec<Member>,
 }
@@ -111,6 +111,42 @@ impl Groups {
             }
         }
         Err(last)
+    }
+
+    /// The groups of a scope that a process is in; what each holds is still to be read.
+    pub(super) fn around(pid: u32, scope: &str) -> Result<Self, String> {
+        let member = |tree: Hierarchy| {
+            let directory = Utf8PathBuf::from(&tree.group);
+            let caps = Cap::ALL.into_iter().filter(|cap| match tree.version {
+                Version::V1 => tree.controllers.iter().any(|name| name == cap.controller()),
+                Version::V2 => has_controller(&directory, *cap),
+            });
+            Member { version: tree.version, caps: caps.collect(), directory }
+        };
+        let members: Vec<Member> = hierarchies_of(&pid.to_string())
+            .into_iter()
+            .filter(|tree| Utf8Path::new(&tree.group).file_name() == Some(scope))
+            .map(member)
+            .collect();
+        if members.is_empty() {
+            return Err(format!("a process of {scope} is in no group of that name"));
+        }
+        Ok(Self { members })
+    }
+
+    /// Puts a process into a group below each.
+    pub(super) fn move_below(&self, pid: u32) -> Result<(), String> {
+        for member in &self.members {
+            let inner = member.directory.join(INNER);
+            fs::create_dir(&inner).map_err(|error| format!("{inner}: {error}"))?;
+            write(&inner.join("cgroup.procs"), &pid.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// The directories in which the groups are.
+    pub(super) fn parents(&self) -> impl Iterator<Item = &Utf8Path> {
+        self.members.iter().filter_map(|member| member.directory.parent())
     }
 
     /// Files to write a pid into, for it to join.

@@ -9,8 +9,13 @@ use fleet_core::limits::{Cap, Hierarchy, Reading, Version, asked, hierarchies, j
 
 /// The trees of this process; none where `/proc` does not tell.
 pub(super) fn own_hierarchies() -> Vec<Hierarchy> {
-    let text = |path| fs::read_to_string(path).unwrap_or_default();
-    hierarchies(&text("/proc/self/mountinfo"), &text("/proc/self/cgroup"))
+    hierarchies_of("self")
+}
+
+/// The trees of a process, as this one sees them.
+pub(super) fn hierarchies_of(process: &str) -> Vec<Hierarchy> {
+    let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    hierarchies(&text("/proc/self/mountinfo"), &text(&format!("/proc/{process}/cgroup")))
 }
 
 /// The tree that has a controller. Of version 2 it is the group that tells, or those above it: what

@@ -18,7 +18,7 @@ mod host {
     use fleet_sandbox::HostLimits;
 
     fn subject() -> HostLimits {
-        HostLimits
+        HostLimits::default()
     }
 
     super::contract_tests!(subject => limits:

@@ -55,10 +55,13 @@ fn what_a_killed_launcher_leaves_is_swept_by_name_as_root() {
         let copy = launch.control.join("copy.json");
         std::fs::copy(&record, &copy).expect("a record");
         let other = GroupPrefix::new(&role.parse().expect("a name"), &root);
-        assert_eq!(block_on(HostLimits.sweep(&copy, &other)), Ok(Vec::new()));
+        assert_eq!(block_on(HostLimits::default().sweep(&copy, &other)), Ok(Vec::new()));
         assert_eq!(groups_named(&name), made);
     }
-    assert_eq!(block_on(HostLimits.sweep(&record, &prefix(&launch))), Ok(vec![name.clone()]));
+    assert_eq!(
+        block_on(HostLimits::default().sweep(&record, &prefix(&launch))),
+        Ok(vec![name.clone()])
+    );
     assert_eq!(groups_named(&name), [] as [Utf8PathBuf; 0]);
     assert!(!record.exists());
 }
@@ -71,11 +74,14 @@ fn a_record_that_names_other_directories_removes_nothing() {
     std::fs::create_dir(&trap).expect("mkdir");
     let text = GroupRecord { parents: vec![launch.base.clone()], scope: None, group: None };
     std::fs::write(&record, serde_json::to_vec(&text).expect("JSON")).expect("write");
-    assert_eq!(block_on(HostLimits.sweep(&record, &prefix(&launch))), Ok(Vec::new()));
+    assert_eq!(block_on(HostLimits::default().sweep(&record, &prefix(&launch))), Ok(Vec::new()));
     assert!(trap.exists(), "it is no control group");
     for garbage in ["", "[]", "{\"parents\": 1}"] {
         std::fs::write(&record, garbage).expect("write");
-        assert_eq!(block_on(HostLimits.sweep(&record, &prefix(&launch))), Ok(Vec::new()));
+        assert_eq!(
+            block_on(HostLimits::default().sweep(&record, &prefix(&launch))),
+            Ok(Vec::new())
+        );
     }
 }
 

@@ -22,8 +22,30 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 pub(crate) fn facts() -> LimitFacts {
-    block_on(HostLimits.facts())
+    block_on(HostLimits::default().facts())
 }
+
+/// The runtime directory of the user manager that `scripts/with-user-manager.sh` has started for this
+/// run, and nobody else's: what is tried with it is not for the manager of a real session.
+pub(crate) fn runtime_dir() -> Option<Utf8PathBuf> {
+    std::env::var("OURS_FLEET_TEST_USER_MANAGER").ok()?;
+    std::env::var("XDG_RUNTIME_DIR").ok().map(Into::into)
+}
+
+/// The machine with that user manager.
+pub(crate) fn with_manager() -> HostLimits {
+    HostLimits::new(runtime_dir())
+}
+
+/// Leaves the test unless it runs beside a user manager of its own.
+macro_rules! need_manager {
+    () => {
+        if crate::support::caps::runtime_dir().is_none() {
+            crate::support::skip!("no user manager: scripts/with-user-manager.sh runs it with one");
+        }
+    };
+}
+pub(crate) use need_manager;
 
 /// Whether a control group holds every cap here.
 pub(crate) fn groups_hold() -> bool {
@@ -56,7 +78,7 @@ pub(crate) fn capped(resources: Resources, attempts: Vec<Attempt>) -> Launch {
         group: prefix(&launch).launch(&"launch-1".parse().expect("an id")),
         record: launch.control.join("groups.json"),
         attempts,
-        runtime_dir: None,
+        runtime_dir: runtime_dir(),
     });
     launch
 }

@@ -174,7 +174,7 @@ pub async fn run(app: &App, args: &args::Doctor) -> Result<ExitStatus, CliError>
                 Some(fleet) => {
                     let resolver =
                         Resolver::new(app, fleet, native, versions).with_limits(facts.clone());
-                    roles::checks(app, fleet, &resolver).await
+                    roles::checks(app, fleet, &resolver, caps::remedy(&facts)).await
                 }
                 None => Vec::new(),
             };
@@ -188,6 +188,7 @@ pub async fn run(app: &App, args: &args::Doctor) -> Result<ExitStatus, CliError>
     checks.extend(bubblewrap);
     checks.extend(podman);
     checks.push(caps::host(&facts, capped));
+    checks.extend(caps::manager(&facts));
     checks.extend(harness_checks);
     checks.extend(role_checks);
 

@@ -13,7 +13,12 @@ use crate::app::App;
 use crate::resolved::{ResolvedRole, Resolver};
 
 /// Every check of every role, in file order.
-pub(super) async fn checks(app: &App, fleet: &Fleet, resolver: &Resolver<'_>) -> Vec<Check> {
+pub(super) async fn checks(
+    app: &App,
+    fleet: &Fleet,
+    resolver: &Resolver<'_>,
+    remedy: &'static str,
+) -> Vec<Check> {
     let mut checks = Vec::new();
     let mut promises = Vec::new();
     let deadline = tokio::time::Instant::now() + LIMIT * 6;
@@ -23,7 +28,7 @@ pub(super) async fn checks(app: &App, fleet: &Fleet, resolver: &Resolver<'_>) ->
         let left = deadline.saturating_duration_since(tokio::time::Instant::now()).min(LIMIT);
         checks.push(isolation(app, &resolved, left).await);
         checks.extend(sandbox::checks(app, fleet, &resolved).await);
-        checks.extend(caps::role(fleet, &resolved));
+        checks.extend(caps::role(fleet, &resolved, remedy));
         checks.extend(nested(app, &resolved));
         if !resolved.promise.is_empty() && resolved.backend != Some(BackendName::None) {
             promises.push(resolved.promise.clone());

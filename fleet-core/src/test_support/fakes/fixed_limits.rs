@@ -46,7 +46,7 @@ impl ResourceLimits for FixedLimits {
         };
         let tried =
             Means::TOGETHER.into_iter().flat_map(|means| Cap::ALL.map(|cap| fact(means, cap)));
-        LimitFacts { root: false, tried: tried.collect() }
+        LimitFacts { tried: tried.collect(), ..LimitFacts::default() }
     }
 
     async fn sweep(
