@@ -177,7 +177,9 @@ async fn attempt(
             _ => Ok(Served::default()),
         };
         let mut guard = Guard::new(launch, &child, status, signals);
-        guard.held(held.as_ref().map(|held| held.rows.clone()).unwrap_or_default());
+        if let Some(held) = &held {
+            guard.held(held);
+        }
         match asked.map(Listening::new).transpose() {
             Ok(listening) => guard.listen(listening),
             Err(error) => guard.refuse(Refusal::system("hear the sandbox")(error).to_string()),

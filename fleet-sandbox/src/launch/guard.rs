@@ -19,6 +19,7 @@ use super::record;
 use super::relay::Network;
 use super::status::{Report, StatusPipe};
 use crate::attest::launcher::{Answer, AnswerPipe, Canaries};
+use crate::limits::Held;
 use crate::observe::{self, Sandboxed};
 use crate::procfs;
 
@@ -123,6 +124,8 @@ pub(super) struct Guard<'a> {
     listening: Option<Listening>,
     /// What was read back of its caps, before it was started.
     held: Vec<EnforcementRow>,
+    /// A process of this launcher that outlives the command, until its caps are asked for the last time.
+    keeper: Option<u32>,
     ended: Ended,
 }
 
@@ -148,6 +151,7 @@ impl<'a> Guard<'a> {
             look_until: None,
             listening: None,
             held: Vec::new(),
+            keeper: None,
             ended: Ended::default(),
         }
     }
@@ -158,8 +162,9 @@ impl<'a> Guard<'a> {
     }
 
     /// Takes over what was read back of its caps.
-    pub(super) fn held(&mut self, rows: Vec<EnforcementRow>) {
-        self.held = rows;
+    pub(super) fn held(&mut self, held: &Held) {
+        self.held.clone_from(&held.rows);
+        self.keeper = held.keeper();
     }
 
     /// Takes over what is known of the sandbox already.
@@ -360,7 +365,7 @@ impl<'a> Guard<'a> {
         for pid in self.init.into_iter().chain([self.child]) {
             kill(pid);
         }
-        kill_descendants();
+        kill_descendants(self.keeper);
     }
 
     async fn finish(mut self, how: WaitStatus) -> Ended {
@@ -407,7 +412,7 @@ impl<'a> Guard<'a> {
         if !self.observed {
             self.write_observation(None);
         }
-        leave_nothing_behind(&mut self.signals.child).await;
+        leave_nothing_behind(&mut self.signals.child, self.keeper).await;
         if let Some(init) = self.init {
             record::sandbox_gone(self.launch, init);
         }
@@ -422,9 +427,9 @@ fn may_look(listening: Option<&Listening>) -> bool {
 
 /// Whatever the command started ends with it, sandboxed or not. Orphans are adopted, so without a
 /// child there is nothing below; only otherwise all processes of the host are looked through.
-async fn leave_nothing_behind(child: &mut Stream) {
+async fn leave_nothing_behind(child: &mut Stream, keeper: Option<u32>) {
     let until = Instant::now() + LAST;
-    while has_children() && !kill_descendants().is_empty() && Instant::now() < until {
+    while has_children() && !kill_descendants(keeper).is_empty() && Instant::now() < until {
         // A sandbox needs a moment to be taken down; the end of its first process is reported.
         tokio::select! {
             _ = child.recv() => {}
@@ -457,9 +462,11 @@ fn kill(pid: u32) {
     }
 }
 
-fn kill_descendants() -> Vec<u32> {
+/// All but the keeper: whoever has its number, should it have ended, is ended with its scope.
+fn kill_descendants(keeper: Option<u32>) -> Vec<u32> {
     let own = std::process::id();
-    let below = procfs::descendants(own);
+    let mut below = procfs::descendants(own);
+    below.retain(|pid| Some(*pid) != keeper);
     for pid in &below {
         kill(*pid);
     }

@@ -71,6 +71,14 @@ impl Held {
         }
     }
 
+    /// A process of ours that is to live until [`finish`](Self::finish).
+    pub(crate) fn keeper(&self) -> Option<u32> {
+        match &self.made {
+            Made::Nothing | Made::Groups(_) => None,
+            Made::Scope(scope) => scope.keeper(),
+        }
+    }
+
     /// To be called when the program and everything that it started has ended: tells whether the
     /// kernel killed any of it for want of memory, and removes the groups.
     pub(crate) fn finish(mut self) -> Option<OutOfMemory> {

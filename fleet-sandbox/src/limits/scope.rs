@@ -1,11 +1,14 @@
 //! A scope of the user's systemd for one launch.
 
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use fleet_core::isolation::Resources;
 use fleet_core::limits::{GroupName, scope_properties};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::groups::Groups;
 use super::manager::{Manager, Value};
@@ -20,6 +23,9 @@ const ON_OOM: (&str, &str) = ("OOMPolicy", "continue");
 #[derive(Debug)]
 pub(crate) struct Keeper {
     child: Child,
+    /// By which it is ended: the launcher takes in whatever child has ended, so that the number may be
+    /// somebody else's by then.
+    handle: OwnedFd,
     /// Its end is the keeper's.
     _life: Option<ChildStdin>,
 }
@@ -35,13 +41,20 @@ impl Keeper {
         let child = command.process_group(0).spawn();
         let mut child = child.map_err(|error| format!("/bin/sh: {error}"))?;
         let life = child.stdin.take();
-        Ok(Self { child, _life: life })
+        // Its number is its own as long as nobody has waited for it.
+        let handle = i32::try_from(child.id())
+            .ok()
+            .and_then(Pid::from_raw)
+            .ok_or(Errno::SRCH)
+            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()))
+            .map_err(|errno| format!("the process to keep it: {errno}"))?;
+        Ok(Self { child, handle, _life: life })
     }
 }
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        let _ = pidfd_send_signal(&self.handle, Signal::KILL);
         let _ = self.child.wait();
     }
 }
@@ -103,6 +116,11 @@ impl Scope {
             scope.groups.move_below(process)?;
         }
         Ok(scope)
+    }
+
+    /// The process that keeps it.
+    pub(super) fn keeper(&self) -> Option<u32> {
+        self.keeper.as_ref().map(|keeper| keeper.child.id())
     }
 
     /// Its groups.
