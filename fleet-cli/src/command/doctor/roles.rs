@@ -58,13 +58,14 @@ async fn isolation(app: &App, resolved: &ResolvedRole<'_>, limit: Duration) -> C
     let role = resolved.role;
     let check =
         |level, detail: String| Check::new("isolation", level, detail).role(role.name.as_str());
-    let Some(block) = &role.isolation else {
-        return check(Level::Pass, "none declared".to_owned());
-    };
+    // What fleet would read for the role is judged without isolation too.
     if !resolved.problems.is_empty() {
         let lines: Vec<String> = resolved.problems.iter().map(ToString::to_string).collect();
         return check(Level::Fail, lines.join(" | ")).fix("correct the fleet file");
     }
+    let Some(block) = &role.isolation else {
+        return check(Level::Pass, "none declared".to_owned());
+    };
     if block.backend == Backend::None {
         return check(Level::Pass, "`none`, on purpose".to_owned());
     }
