@@ -399,6 +399,12 @@ impl AttestRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "kind")]
 pub enum AttestReport {
+    /// Before all others, where there is one: the process outside of the command's reach that ends
+    /// everything else of the sandbox when its launcher ends.
+    Sweeper {
+        /// Its number, as the launcher sees it.
+        pid: u32,
+    },
     /// The answers; first.
     Record {
         /// They.

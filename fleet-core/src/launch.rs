@@ -343,6 +343,10 @@ pub struct ExitRecord {
     /// Whether the kernel killed any of it for want of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_of_memory: Option<OutOfMemory>,
+    /// Processes that the command started and that would not end, even killed, as they were when the
+    /// launcher gave up; empty if none of them could be named. `None` if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<Vec<ProcessIdentity>>,
 }
 
 /// What became of a connection.

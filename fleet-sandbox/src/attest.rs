@@ -97,6 +97,11 @@ impl Asked {
         NOT_EXECUTED
     }
 
+    /// Says which process ends the others.
+    pub(crate) fn sweeper(&mut self, pid: u32) -> std::io::Result<()> {
+        self.report(&AttestReport::Sweeper { pid })
+    }
+
     /// Says why there is nothing to answer.
     pub(crate) fn not_confined(&mut self, reason: String) -> i32 {
         let _ = self.report(&AttestReport::NotConfined { reason });

@@ -14,6 +14,7 @@ mod probe;
 mod promise;
 mod refuse;
 mod rules;
+mod sweeper;
 
 pub use backend::LandlockIsolation;
 pub use confine::{COMMAND, inside};

@@ -6,6 +6,7 @@
 //! Tests: `integration/launcher.rs`, `escape/`, `shim/`.
 
 mod descriptors;
+mod ending;
 mod file;
 mod guard;
 mod hygiene;
@@ -188,6 +189,12 @@ async fn attempt(
             Ok(Served { network, reports }) => guard.begin(network, &reports),
             Err(refusal) => guard.refuse(refusal.to_string()),
         }
+        let life = if launch.plan.backend == BackendName::Landlock {
+            guard.hold(life);
+            Vec::new()
+        } else {
+            life
+        };
         Ok::<_, Refusal>((guard, life))
     }
     .await;
@@ -383,6 +390,7 @@ fn exit_record(
         ended_at: record::now(),
         error: ended.error,
         out_of_memory,
+        left: ended.left,
     }
 }
 

@@ -1,12 +1,13 @@
 //! The only file of this crate where `unsafe` may appear.
 
-use std::ffi::c_long;
+use std::ffi::{c_int, c_long};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd, OwnedFd};
 
 use fleet_core::attest::DeniedCall;
 
 use rustix::io::{self, Errno, FdFlags, fcntl_getfd, fcntl_setfd};
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode};
+use rustix::process::Pid;
 
 /// `_IO(0xb7, 0x1)` of `linux/nsfs.h`: opens the user namespace that owns a namespace.
 const NS_GET_USERNS: Opcode = 0xb701;
@@ -112,6 +113,9 @@ pub(crate) fn take(number: i32) -> Option<OwnedFd> {
 
 unsafe extern "C" {
     fn syscall(number: c_long, ...) -> c_long;
+    fn fork() -> c_int;
+    fn kill(pid: c_int, signal: c_int) -> c_int;
+    fn _exit(status: c_int) -> !;
 }
 
 /// Number on x86-64 and on aarch64, and arguments that make the call fail whatever is allowed.
@@ -196,4 +200,61 @@ pub(crate) fn landlock_abi() -> Option<u32> {
     // with a number, which is no descriptor.
     let version = unsafe { syscall(LANDLOCK_CREATE_RULESET, 0 as c_long, 0 as c_long, VERSION) };
     u32::try_from(version).ok().filter(|version| *version > 0)
+}
+
+/// Goes on in two processes: the number of the new one in this one, `None` in the new one.
+///
+/// To be called while this process has a single thread: others would be missing in the new one.
+pub(crate) fn fork_single() -> io::Result<Option<Pid>> {
+    // SAFETY: no memory is passed. With a single thread, as the caller sees to, no lock is held by
+    // anybody who is not there any more.
+    let number = unsafe { fork() };
+    match number {
+        0 => Ok(None),
+        number => match Pid::from_raw(number).filter(|_| number > 0) {
+            Some(child) => Ok(Some(child)),
+            None => Err(last_error()),
+        },
+    }
+}
+
+/// Ends this process at once, running nothing of what it has from the one that it was forked from.
+pub(crate) fn leave(status: c_int) -> ! {
+    // SAFETY: takes a number and does not return.
+    unsafe { _exit(status) }
+}
+
+/// `close_range`, the same on every architecture.
+const CLOSE_RANGE: c_long = 436;
+
+/// Closes every descriptor but these two. Only for a process that goes on with those alone: what any
+/// other value of it owns is closed behind its back, so none may be used or dropped.
+pub(crate) fn close_all_but(mut kept: [i32; 2]) -> io::Result<()> {
+    kept.sort_unstable();
+    let mut first: c_long = 0;
+    for keep in kept.map(c_long::from).into_iter().chain([c_long::from(i32::MAX)]) {
+        if first < keep {
+            // SAFETY: no memory is passed; that nothing else is used is what the caller sees to.
+            let result = unsafe { syscall(CLOSE_RANGE, first, keep - 1, 0 as c_long) };
+            if result < 0 {
+                return Err(last_error());
+            }
+        }
+        first = keep + 1;
+    }
+    Ok(())
+}
+
+/// Kills every process that this one may signal, but not itself.
+///
+/// Only for a process in a domain of Landlock with a scope for signals, which makes that the domain
+/// and what is inside it: anywhere else it kills all processes of the user.
+pub(crate) fn kill_domain() {
+    const KILL: c_int = 9;
+    // SAFETY: takes two numbers. Whether nobody was there to be killed makes no difference.
+    let _ = unsafe { kill(-1, KILL) };
+}
+
+fn last_error() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }

@@ -19,6 +19,7 @@ mod contract {
 }
 mod escape {
     mod attest;
+    mod chains;
     mod files;
     mod identity;
     mod kills;

@@ -528,7 +528,10 @@ async fn stop_one(runtime: &Runtime, name: &RoleName, kind: StopKind) -> Outcome
     {
         return Outcome::Failed { detail };
     }
-    Outcome::Done { detail: "stopped".to_owned() }
+    match leftovers::unended_line(&*runtime.ports.store, &runtime.trees(name)) {
+        Some(detail) => Outcome::Failed { detail },
+        None => Outcome::Done { detail: "stopped".to_owned() },
+    }
 }
 
 /// Writes what the stop is meant to do, for exactly the living runner.

@@ -227,8 +227,11 @@ impl Runner {
                 Some(Event::TornDown)
             }
             Effect::ForgetConversation => {
-                for path in [self.trees.booted(), self.trees.exit_record()] {
-                    drop(self.runtime.ports.store.remove(&path));
+                let store = &self.runtime.ports.store;
+                drop(store.remove(&self.trees.booted()));
+                // Whoever asked for the stop is told of what would not end, by that record.
+                if super::leftovers::unended(&**store, &self.trees).is_none() {
+                    drop(store.remove(&self.trees.exit_record()));
                 }
                 None
             }

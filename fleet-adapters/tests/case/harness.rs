@@ -232,6 +232,7 @@ impl Stage {
             ended_at: Timestamp::default(),
             error: None,
             out_of_memory: None,
+            left: None,
         };
         match end {
             End::Code(code, lived) => {

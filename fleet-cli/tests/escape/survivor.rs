@@ -156,3 +156,32 @@ fn a_sandbox_that_is_left_as_it_is_ends_with_its_launcher() {
     env.run(["down"]).expect(0);
     env.expect_no_process();
 }
+
+/// What a launcher could not end stands in its record: the next stop ends it.
+#[test]
+fn what_a_launcher_could_not_end_is_ended_by_the_next_stop() {
+    needs!("tmux", "sleep");
+    let env = TestEnvironment::with_fleet(
+        "roles:\n  A:\n    harness: command\n    harness_options: { argv: [cat] }\n",
+    );
+    env.run(["up"]).expect(0);
+    env.run(["down"]).expect(0);
+    // The control: nothing is recorded, nothing is ended.
+    let told = env.run(["down"]).expect(0).all();
+    assert!(!told.contains("earlier launch"), "{told}");
+    let mut left = Command::new("sleep").arg("1000").spawn().expect("sleep");
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", left.id())).expect("stat");
+    let after_name = stat.rsplit(')').next().expect("fields");
+    let start: u64 = after_name.split_whitespace().nth(19).expect("a field").parse().expect("time");
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("boot id");
+    let record = serde_json::json!({
+        "version": 1, "backend": "tmux", "launchId": "launch-1", "started": true,
+        "startedAt": "2026-01-01T00:00:00.000Z", "endedAt": "2026-01-01T00:00:00.000Z",
+        "left": [{ "pid": left.id(), "startTime": start, "bootId": boot.trim() }],
+    });
+    env.write(".ours-fleet/control/A/exit-status", &record.to_string());
+    let told = env.run(["down"]).expect(0).all();
+    assert!(told.contains("1 processes of an earlier launch"), "{told}");
+    let end = std::os::unix::process::ExitStatusExt::signal(&left.wait().expect("ended"));
+    assert_eq!(end, Some(9));
+}

@@ -172,6 +172,7 @@ mod tests {
             ended_at: Timestamp::default(),
             error: None,
             out_of_memory: None,
+            left: None,
         };
         change(&mut record);
         serde_json::to_vec(&record).unwrap()

@@ -80,7 +80,8 @@ impl Answer {
 
     fn read(text: &[u8]) -> Self {
         let mut answer = Self::None;
-        for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        for line in lines.skip(usize::from(sweeper(text).is_some())) {
             answer = match (serde_json::from_slice(line), answer) {
                 (Ok(AttestReport::Record { record, refused: true }), Self::None) => {
                     Self::Refused(record)
@@ -97,6 +98,15 @@ impl Answer {
             };
         }
         answer
+    }
+}
+
+/// The process that ends the others, which the first line names where there is one.
+fn sweeper(text: &[u8]) -> Option<u32> {
+    let first = text.split(|byte| *byte == b'\n').next()?;
+    match serde_json::from_slice(first) {
+        Ok(AttestReport::Sweeper { pid }) => Some(pid),
+        _ => None,
     }
 }
 
@@ -130,6 +140,12 @@ impl AnswerPipe {
         self.so_far()
     }
 
+    /// What ends everything of the sandbox, as far as that was said by now. It was said before the
+    /// command was there.
+    pub(crate) fn sweeper(&self) -> Option<u32> {
+        sweeper(&self.0.text)
+    }
+
     fn so_far(&self) -> Answer {
         if self.0.state == State::Ended { Answer::read(&self.0.text) } else { Answer::None }
     }
@@ -146,7 +162,14 @@ mod tests {
         let answered = |refused| line(&AttestReport::Record { record: record.clone(), refused });
         let failed = line(&AttestReport::NotExecuted { reason: "r".to_owned() });
         let unmade = line(&AttestReport::NotConfined { reason: "r".to_owned() });
+        let swept = line(&AttestReport::Sweeper { pid: 7 });
+        assert_eq!((sweeper(swept.as_bytes()), sweeper(unmade.as_bytes())), (Some(7), None));
         for (text, answer) in [
+            (swept.clone() + &answered(false), Answer::Started(record.clone())),
+            (swept.clone() + &unmade, Answer::NotConfined("r".to_owned())),
+            (swept.clone(), Answer::None),
+            (swept.clone() + &swept + &answered(false), Answer::None),
+            (answered(false) + &swept, Answer::None),
             (answered(false), Answer::Started(record.clone())),
             (answered(true), Answer::Refused(record.clone())),
             (answered(false) + &failed, Answer::NotExecuted(record.clone(), "r".to_owned())),

@@ -75,6 +75,25 @@ pub(super) fn restrict(rules: &Rules, grants: &[Grant]) -> Result<(), NotConfine
     }
 }
 
+/// Puts this process, and everything that it starts, into a domain with no other rule than that signals
+/// stay inside. Moving files between directories, which every domain refuses by itself, is granted
+/// everywhere: what is inside may refuse it. Needs [`since::SCOPES`].
+///
+/// # Security
+/// On `Ok` the kernel keeps it: nothing outside can be signalled.
+pub(super) fn enclose() -> Result<(), NotConfined> {
+    let created = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::Refer)?
+        .scope(Scope::Signal)?
+        .create()?;
+    let root = openat(CWD, "/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|errno| NotConfined::System { path: "/".to_owned(), errno })?;
+    let created = created.add_rule(PathBeneath::new(root, AccessFs::Refer))?;
+    let status = created.restrict_self()?;
+    if status.ruleset == RulesetStatus::FullyEnforced { Ok(()) } else { Err(NotConfined::Partly) }
+}
+
 fn version(abi: u32) -> Result<ABI, NotConfined> {
     let older = NotConfined::Older { abi };
     if abi == 0 || abi > super::TESTED_ABI || crate::sys::landlock_abi().is_none_or(|it| it < abi) {

@@ -1,8 +1,9 @@
 //! The first program inside: it confines itself, asks itself what holds, and becomes the command.
 //!
-//! `_confine RULES REQUEST PIPE [r N | w N]… -- COMMAND…` with numbers of descriptors: the rules and
-//! the questions in sealed memory, the pipe for the answers, and the granted paths, which the launcher
-//! has opened and checked. None of it can be reached by an agent: the command is not there yet.
+//! `_confine RULES REQUEST PIPE LIFE [r N | w N]… -- COMMAND…` with numbers of descriptors: the rules
+//! and the questions in sealed memory, the pipe for the answers, the one that ends with the launcher,
+//! and the granted paths, which the launcher has opened and checked. None of it can be reached by an
+//! agent: the command is not there yet.
 //!
 //! `_confine trial [r PATH | w PATH]… -- COMMAND…` with the rules at the standard input is the same
 //! without questions: the trial of the backend.
@@ -21,6 +22,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use super::apply::{Grant, restrict};
 use super::rules::Rules;
+use super::{since, sweeper};
 use crate::attest::Asked;
 use crate::launch::{REFUSED, close_inherited_on_exec};
 use crate::{seccomp, sys};
@@ -46,13 +48,13 @@ const LIMIT: u64 = 1024 * 1024;
 pub fn inside(arguments: &[OsString]) -> i32 {
     match arguments {
         [word, rest @ ..] if word == TRIAL => trial(rest),
-        [rules, request, pipe, rest @ ..] => {
+        [rules, request, pipe, life, rest @ ..] => {
             if close_inherited_on_exec().is_err() {
                 return REFUSED;
             }
             // Whoever started this finds no report in the pipe, and says so.
             let Some(mut asked) = Asked::open(request, pipe) else { return REFUSED };
-            match confined(rules, rest) {
+            match confined(rules, life, rest, &mut asked) {
                 Ok((program, arguments)) => asked.answer_and_become(program, arguments),
                 Err(reason) => asked.not_confined(reason),
             }
@@ -63,10 +65,16 @@ pub fn inside(arguments: &[OsString]) -> i32 {
 
 type Line<'a> = (&'a OsStr, &'a [OsString]);
 
-fn confined<'a>(rules: &OsString, rest: &'a [OsString]) -> Result<Line<'a>, String> {
+fn confined<'a>(
+    rules: &OsString,
+    life: &OsString,
+    rest: &'a [OsString],
+    asked: &mut Asked,
+) -> Result<Line<'a>, String> {
     let (grants, command) = split(rest)?;
     let rules = take(rules).ok_or("its rules are not there")?;
     let rules = read(File::from(rules))?;
+    let life = take(life).ok_or("its life line is not there")?;
     let grants = grants
         .into_iter()
         .map(|(word, writable)| {
@@ -74,6 +82,11 @@ fn confined<'a>(rules: &OsString, rest: &'a [OsString]) -> Result<Line<'a>, Stri
             Ok(Grant { path, writable })
         })
         .collect::<Result<Vec<_>, String>>()?;
+    prepare()?;
+    if rules.abi >= since::SCOPES {
+        let sweeper = sweeper::start(life)?;
+        asked.sweeper(sweeper).map_err(|error| format!("say what is to end it: {error}"))?;
+    }
     confine(&rules, &grants)?;
     Ok(command)
 }
@@ -92,6 +105,7 @@ fn trial(rest: &[OsString]) -> i32 {
                 Err(errno) => return Err(format!("{}: {errno}", path.display())),
             }
         }
+        prepare()?;
         confine(&rules, &grants)?;
         Err(Command::new(program).args(arguments).exec().to_string())
     };
@@ -137,12 +151,18 @@ fn read(source: impl std::io::Read) -> Result<Rules, String> {
     }
 }
 
-fn confine(rules: &Rules, grants: &[Grant]) -> Result<(), String> {
-    let failed = |what: &'static str| move |errno: Errno| format!("{what}: {errno}");
+fn failed(what: &'static str) -> impl Fn(Errno) -> String {
+    move |errno| format!("{what}: {errno}")
+}
+
+fn prepare() -> Result<(), String> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed("end with the launcher"))?;
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })
         .map_err(failed("switch core dumps off"))?;
-    drop_capabilities().map_err(failed("drop capabilities"))?;
+    drop_capabilities().map_err(failed("drop capabilities"))
+}
+
+fn confine(rules: &Rules, grants: &[Grant]) -> Result<(), String> {
     restrict(rules, grants).map_err(|error| error.to_string())?;
     rustix::process::chdir(rules.cwd.as_str())
         .map_err(|errno| format!("change to {}: {errno}", rules.cwd))?;

@@ -35,6 +35,7 @@ pub(super) fn plan(
         DescriptorRequest::Data { label: "rules".to_owned(), content },
         DescriptorRequest::AttestRequest { request },
         DescriptorRequest::AttestPipe,
+        DescriptorRequest::LifeLine,
     ];
     let mut argv = vec![PlanWord::DescriptorPath(0), PlanWord::literal(COMMAND)];
     argv.extend((1..descriptors.len()).map(PlanWord::Descriptor));

@@ -26,14 +26,7 @@ pub(super) fn rows(abi: u32, policy: &IsolationPolicy) -> Vec<EnforcementRow> {
         row(Item::Filesystem, "only what the policy lists", Degraded, filesystem(abi, policy)),
         row(Item::Network, policy.network.as_str(), level, evidence),
         row(Item::Processes, "own only", processes.0, processes.1.to_owned()),
-        row(
-            Item::Ipc,
-            "own only",
-            Enforced,
-            "no Unix socket can be made, System V and message queue calls are refused, /dev/shm is \
-             closed"
-                .to_owned(),
-        ),
+        row(Item::Ipc, "own only", Enforced, ipc(policy.network).to_owned()),
         row(Item::Hostname, "hidden", Missing, "the host's name".to_owned()),
         row(
             Item::Capabilities,
@@ -50,21 +43,24 @@ pub(super) fn rows(abi: u32, policy: &IsolationPolicy) -> Vec<EnforcementRow> {
             Enforced,
             "the sandbox is started with it".to_owned(),
         ),
-        row(
-            Item::Lifetime,
-            "ends with its launcher",
-            Degraded,
-            "the command is killed when its launcher ends; what the command started is killed by \
-             the launcher, and outlives one that is killed itself"
-                .to_owned(),
-        ),
+        row(Item::Lifetime, "ends with its launcher", Degraded, lifetime(abi).to_owned()),
     ]
+}
+
+fn lifetime(abi: u32) -> &'static str {
+    if abi >= since::SCOPES {
+        "a process that the command can't reach kills all others at once when the launcher ends, also \
+         one that is killed; that process itself can be killed from outside"
+    } else {
+        "the command is killed when its launcher ends; what the command started is killed by the \
+         launcher, as far as it is found, and outlives one that is killed itself"
+    }
 }
 
 fn filesystem(abi: u32, policy: &IsolationPolicy) -> String {
     let mut parts = vec![
         format!("contents by Landlock {abi}: nothing else can be read, written, listed or executed"),
-        "names are not hidden, and mode, owner, times and attributes of the user's own files can be \
+        "names are not hidden, names in directories and accesses can be watched (inotify), and mode, owner, times and attributes of the user's own files can be \
          changed everywhere"
             .to_owned(),
         "/proc, passwd, group, hosts and resolv.conf are the host's".to_owned(),

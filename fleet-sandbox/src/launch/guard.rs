@@ -7,7 +7,7 @@ use std::time::Duration;
 use fleet_core::attest::AttestRequest;
 use fleet_core::isolation::EnforcementRow;
 use fleet_core::launch::{LaunchFile, Observation};
-use rustix::io::Errno;
+use fleet_core::port::ProcessIdentity;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, pidfd_open, pidfd_send_signal, wait,
 };
@@ -15,18 +15,16 @@ use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::descriptors::Asked;
+use super::ending::Ending;
 use super::record;
 use super::relay::Network;
 use super::status::{Report, StatusPipe};
 use crate::attest::launcher::{Answer, AnswerPipe, Canaries};
 use crate::limits::Held;
 use crate::observe::{self, Sandboxed};
-use crate::procfs;
 
 /// From the request to end until the kill.
 const GRACE: Duration = Duration::from_secs(5);
-/// From the kill until we give up waiting for the kernel.
-const LAST: Duration = Duration::from_secs(5);
 /// How long a command may take to appear before it is observed as it is.
 const APPEARANCE: Duration = Duration::from_secs(2);
 /// Between two looks for the command.
@@ -67,6 +65,8 @@ pub(super) struct Ended {
     pub(super) hangup: bool,
     pub(super) stopped: bool,
     pub(super) error: Option<String>,
+    /// Processes that would not end.
+    pub(super) left: Option<Vec<ProcessIdentity>>,
 }
 
 impl Ended {
@@ -124,8 +124,7 @@ pub(super) struct Guard<'a> {
     listening: Option<Listening>,
     /// What was read back of its caps, before it was started.
     held: Vec<EnforcementRow>,
-    /// A process of this launcher that outlives the command, until its caps are asked for the last time.
-    keeper: Option<u32>,
+    end: Ending,
     ended: Ended,
 }
 
@@ -151,7 +150,7 @@ impl<'a> Guard<'a> {
             look_until: None,
             listening: None,
             held: Vec::new(),
-            keeper: None,
+            end: Ending::default(),
             ended: Ended::default(),
         }
     }
@@ -164,7 +163,12 @@ impl<'a> Guard<'a> {
     /// Takes over what was read back of its caps.
     pub(super) fn held(&mut self, held: &Held) {
         self.held.clone_from(&held.rows);
-        self.keeper = held.keeper();
+        self.end.spare(held.keeper());
+    }
+
+    /// Takes over the life lines of the sandbox, whose end has it ended from within.
+    pub(super) fn hold(&mut self, life: Vec<OwnedFd>) {
+        self.end.hold(life);
     }
 
     /// Takes over what is known of the sandbox already.
@@ -248,7 +252,9 @@ impl<'a> Guard<'a> {
     fn reap(&mut self) -> Option<WaitStatus> {
         let mut ours = None;
         while let Ok(Some((pid, how))) = wait(WaitOptions::NOHANG) {
-            if u32::try_from(pid.as_raw_nonzero().get()).is_ok_and(|pid| pid == self.child) {
+            let pid = pid.as_raw_nonzero().get().unsigned_abs();
+            self.end.reaped(pid);
+            if pid == self.child {
                 ours = Some(how);
             }
         }
@@ -286,6 +292,7 @@ impl<'a> Guard<'a> {
         if let Some(listening) = &mut self.listening {
             listening.canaries = None;
             listening.answer = Some(answer);
+            self.end.sweeper(listening.pipe.sweeper());
         }
         self.look();
     }
@@ -360,12 +367,12 @@ impl<'a> Guard<'a> {
         if asked { Instant::now() + GRACE } else { Instant::now() }
     }
 
-    fn kill_everything(&self) {
+    fn kill_everything(&mut self) {
         // The first process of a pid namespace takes all others with it.
         for pid in self.init.into_iter().chain([self.child]) {
             kill(pid);
         }
-        kill_descendants(self.keeper);
+        self.end.kill_all();
     }
 
     async fn finish(mut self, how: WaitStatus) -> Ended {
@@ -412,7 +419,11 @@ impl<'a> Guard<'a> {
         if !self.observed {
             self.write_observation(None);
         }
-        leave_nothing_behind(&mut self.signals.child, self.keeper).await;
+        self.ended.left = self.end.leave_nothing_behind(&mut self.signals.child).await;
+        if let Some(left) = &self.ended.left {
+            let left: Vec<u32> = left.iter().map(|process| process.pid).collect();
+            super::say(&format!("some of it would not end, even killed: {left:?}"));
+        }
         if let Some(init) = self.init {
             record::sandbox_gone(self.launch, init);
         }
@@ -425,50 +436,15 @@ fn may_look(listening: Option<&Listening>) -> bool {
     listening.is_none_or(|listening| matches!(listening.answer, Some(Answer::Started(_))))
 }
 
-/// Whatever the command started ends with it, sandboxed or not. Orphans are adopted, so without a
-/// child there is nothing below; only otherwise all processes of the host are looked through.
-async fn leave_nothing_behind(child: &mut Stream, keeper: Option<u32>) {
-    let until = Instant::now() + LAST;
-    while has_children() && !kill_descendants(keeper).is_empty() && Instant::now() < until {
-        // A sandbox needs a moment to be taken down; the end of its first process is reported.
-        tokio::select! {
-            _ = child.recv() => {}
-            () = sleep(Duration::from_millis(5)) => {}
-        }
-    }
-}
-
-/// Whether there is a child, own or adopted. Takes in those that have ended.
-fn has_children() -> bool {
-    loop {
-        match wait(WaitOptions::NOHANG) {
-            Ok(Some(_)) | Err(Errno::INTR) => {}
-            Ok(None) => return true,
-            Err(errno) => return errno != Errno::CHILD,
-        }
-    }
-}
-
 fn handle(pid: u32) -> Option<Harness> {
     let raw = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
     let handle = pidfd_open(raw, PidfdFlags::empty()).ok()?;
     Some(Harness { pid, handle })
 }
 
-fn kill(pid: u32) {
+pub(super) fn kill(pid: u32) {
     // Ours by descent, and not reaped yet, so the number cannot have been given away.
     if let Some(Harness { handle, .. }) = handle(pid) {
         let _ = pidfd_send_signal(&handle, Signal::KILL);
     }
-}
-
-/// All but the keeper: whoever has its number, should it have ended, is ended with its scope.
-fn kill_descendants(keeper: Option<u32>) -> Vec<u32> {
-    let own = std::process::id();
-    let mut below = procfs::descendants(own);
-    below.retain(|pid| Some(*pid) != keeper);
-    for pid in &below {
-        kill(*pid);
-    }
-    below
 }

@@ -60,6 +60,8 @@ pub(super) fn program(arch: TargetArch, network: bool) -> Result<BpfProgram, Fil
     let families = [AF_UNIX].iter().chain(inet).map(|family| one(0, Op::Eq, *family));
     add(SOCKET, families.collect::<Result<_, _>>()?);
     let kinds = ADDRESSABLE.iter().map(|kind| one(1, Op::MaskedEq(KIND), *kind));
+    // A pair may take a name: to refuse `bind` would take the list of interfaces from programs, which
+    // the C library asks for with a bound socket of netlink, and no filter can tell which one is meant.
     add(SOCKETPAIR, kinds.collect::<Result<_, _>>()?);
     // Limits of another process of the same user.
     add(PRLIMIT, vec![one(0, Op::Ne, 0)?]);
