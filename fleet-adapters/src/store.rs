@@ -232,6 +232,50 @@ fn settle_dir(path: &Utf8Path) -> Result<(), StoreError> {
     }
 }
 
+/// Gives a user's own directory or file back what its owner lost; the old bits if that was anything.
+#[cfg(target_os = "linux")]
+fn mend(path: &Utf8Path) -> io::Result<Option<u32>> {
+    use std::os::fd::AsRawFd as _;
+
+    // A descriptor of the object, whatever its mode; a link is not followed.
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let object = match rustix::fs::openat(CWD, path.as_std_path(), flags, Mode::empty()) {
+        Ok(object) => object,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let facts = rustix::fs::fstat(&object)?;
+    let Some((before, after)) = mended(&facts) else { return Ok(None) };
+    // By the descriptor: at the path something else may stand by now.
+    rustix::fs::chmod(format!("/proc/self/fd/{}", object.as_raw_fd()), after)?;
+    Ok(Some(before))
+}
+
+/// Without a descriptor that needs no permission the path itself is used.
+#[cfg(not(target_os = "linux"))]
+fn mend(path: &Utf8Path) -> io::Result<Option<u32>> {
+    let facts = match rustix::fs::lstat(path.as_std_path()) {
+        Ok(facts) => facts,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let Some((before, after)) = mended(&facts) else { return Ok(None) };
+    rustix::fs::chmod(path.as_std_path(), after)?;
+    Ok(Some(before))
+}
+
+/// The bits that an object has, and those that it should have, if these are others.
+fn mended(facts: &rustix::fs::Stat) -> Option<(u32, Mode)> {
+    let wanted = match FileType::from_raw_mode(facts.st_mode) {
+        FileType::Directory => Mode::RWXU,
+        FileType::RegularFile => Mode::RUSR | Mode::WUSR,
+        _ => return None,
+    };
+    let mode = Mode::from_raw_mode(facts.st_mode);
+    let own = facts.st_uid == rustix::process::geteuid().as_raw();
+    (own && !mode.contains(wanted)).then(|| (mode.as_raw_mode() & 0o7777, mode | wanted))
+}
+
 /// Makes the missing directories from the top down.
 fn make_dirs(path: &Utf8Path) -> Result<(), StoreError> {
     let missing: Vec<&Utf8Path> = path
@@ -379,6 +423,10 @@ impl StateStore for FileStore {
             Err(error) => return Err(failed(error.into())),
         }
         link_anew(&directory.into(), name, target).map(|()| true).map_err(&failed)
+    }
+
+    fn mend(&self, path: &Utf8Path) -> Result<Option<u32>, StoreError> {
+        mend(path).map_err(failed("mend the mode of", path))
     }
 
     fn set_aside(&self, path: &Utf8Path, name: &str) -> Result<bool, StoreError> {

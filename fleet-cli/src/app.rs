@@ -30,6 +30,13 @@ impl App {
         self.runtime.ports.paths.fresh()
     }
 
+    /// Gives the user the state tree back, before anything is looked for in it, and says so.
+    pub fn mend(&self) {
+        for line in fleet_adapters::runner::mend(&self.runtime) {
+            self.printer.warn(line);
+        }
+    }
+
     /// The isolation backend of this name, if this build has it.
     pub fn backend(&self, name: BackendName) -> Option<&Arc<dyn IsolationBackend>> {
         self.runtime.ports.backends.iter().find(|backend| backend.name() == name)

@@ -16,6 +16,7 @@ mod home;
 pub mod hook;
 mod leftovers;
 pub mod log;
+mod mend;
 pub mod native_sandbox;
 pub mod observe;
 mod overlays;
@@ -46,6 +47,7 @@ pub use agent::{News, Observer, Seen};
 pub use config_files::{
     ConfigFileError, ConfigTrust, briefing_files, file_trust, read_sources, resolve_config,
 };
+pub use mend::mend;
 pub use trust::program_trust;
 
 /// Every port that the drivers use.

@@ -22,6 +22,7 @@ use crate::ui::document;
 /// A name is neither configured nor known from an earlier run, or the fleet file does not load and
 /// nothing runs: nothing was touched.
 pub async fn run(app: &App, args: &args::Down) -> Result<ExitStatus, CliError> {
+    app.mend();
     let mut known = Reachable::read(app);
     let mut names: Vec<RoleName> = Vec::new();
     for name in &args.names {

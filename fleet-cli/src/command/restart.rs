@@ -28,6 +28,7 @@ pub async fn run(
     json: bool,
 ) -> Result<ExitStatus, CliError> {
     app.supervision.check()?;
+    app.mend();
     let files = FleetFiles::read(app, YamlMode::Compat)?;
     let fleet = files.good(app)?;
     let names = FleetFiles::select(fleet, names)?;

@@ -28,6 +28,7 @@ const LOOK_LIMIT: Duration = Duration::from_secs(3);
 /// # Errors
 /// The named role does not exist.
 pub async fn run(app: &App, args: &args::Status) -> Result<ExitStatus, CliError> {
+    app.mend();
     match &args.name {
         Some(name) => one(app, name, args.json).await,
         None => all(app, args.json).await,

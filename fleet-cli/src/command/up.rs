@@ -24,6 +24,7 @@ use crate::ui::{Table, Tone, document};
 /// touched.
 pub async fn run(app: &App, args: &args::Up) -> Result<ExitStatus, CliError> {
     app.supervision.check()?;
+    app.mend();
     let files = FleetFiles::read(app, YamlMode::Compat)?;
     let fleet = files.good(app)?;
     let names = FleetFiles::select(fleet, &args.names)?;

@@ -107,6 +107,11 @@ pub trait StateStore: Send + Sync + Debug {
     /// is an error.
     fn mode(&self, path: &Utf8Path) -> Result<Option<u32>, StoreError>;
 
+    /// Gives the owner of a directory back all of its rights to it, and of a regular file those to read
+    /// and write; tells the permission bits of before if anything changed. A link, a special file, what
+    /// belongs to another user and what does not exist are left alone, which is no error.
+    fn mend(&self, path: &Utf8Path) -> Result<Option<u32>, StoreError>;
+
     /// Makes a symbolic link that says exactly `target`, in place of another link; tells whether
     /// anything changed. The change is atomic. What stands there and is no link is left, which is an
     /// error, and so is a link in the place of the directory.

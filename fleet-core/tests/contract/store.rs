@@ -50,6 +50,7 @@ contract_tests!(blocking memory => store:
     removes_empty_directories,
     makes_links,
     sets_aside,
+    mends_modes,
     tells_modes,
     makes_private_directories,
     lists_in_order,

@@ -230,6 +230,24 @@ pub fn sets_aside(subject: &impl StoreSubject) {
     assert_eq!(content(subject, &file).as_deref(), Some(&b"two"[..]));
 }
 
+/// The owner gets back what was taken, and nobody gets more.
+pub fn mends_modes(subject: &impl StoreSubject) {
+    let root = root(subject);
+    let (dir, file, link) = (root.join("dir"), root.join("file"), root.join("link"));
+    let store = subject.store();
+    store.ensure_dir(&dir).expect("it is made");
+    store.write(&file, b"x", 0o040).expect("it is written");
+    subject.link(&link, &file);
+    assert_eq!(store.mend(&link).expect("an answer"), None, "a link is not followed");
+    assert_eq!(subject.mode(&file), 0o040);
+    assert_eq!(store.mend(&file).expect("an answer"), Some(0o040));
+    assert_eq!(subject.mode(&file), 0o640);
+    for whole in [&file, &dir, &root.join("none")] {
+        assert_eq!(store.mend(whole).expect("an answer"), None, "{whole}");
+    }
+    assert_eq!(subject.mode(&dir), 0o700);
+}
+
 /// Modes are those of regular files.
 pub fn tells_modes(subject: &impl StoreSubject) {
     let root = root(subject);

@@ -341,6 +341,18 @@ impl StateStore for MemoryStore {
         Ok(true)
     }
 
+    fn mend(&self, path: &Utf8Path) -> Result<Option<u32>, StoreError> {
+        let mut state = lock(&self.state);
+        let (mode, wanted) = match state.nodes.get_mut(path) {
+            Some(Node::Directory { mode }) => (mode, 0o700),
+            Some(Node::File { mode, .. }) => (mode, 0o600),
+            _ => return Ok(None),
+        };
+        let before = *mode;
+        *mode |= wanted;
+        Ok((before != *mode).then_some(before))
+    }
+
     fn set_aside(&self, path: &Utf8Path, name: &str) -> Result<bool, StoreError> {
         let mut state = lock(&self.state);
         let aside = path.with_file_name(name);
