@@ -4,9 +4,10 @@ use fleet_adapters::runner::native_sandbox::NativeSandboxes;
 use fleet_adapters::runner::version::HarnessVersions;
 use fleet_core::config::{Fleet, FleetPolicy, Role, Session};
 use fleet_core::id::HarnessId;
-use fleet_core::isolation::{Backend, EnforcementLevel, MountOrigin, NetworkMode};
+use fleet_core::isolation::{Backend, EnforcementLevel, MountMode, MountOrigin, NetworkMode};
 use fleet_core::permissions::{Outer, Translation};
 use fleet_core::plan::unavailable_line;
+use fleet_core::policy::explain::not_held;
 use fleet_core::redact::MARKER;
 
 use crate::app::App;
@@ -253,8 +254,12 @@ fn print_isolation(out: &Printer, resolved: &ResolvedRole<'_>) {
             }
             _ => "",
         };
+        let (mode, missing) = match not_held(policy, mount) {
+            Some(why) => (MountMode::ReadWrite, why),
+            None => (mount.mode, missing),
+        };
         mounts.toned([
-            (mount.mode.as_str().to_owned(), Tone::Plain),
+            (mode.as_str().to_owned(), Tone::Plain),
             (mount.destination.to_string(), Tone::Plain),
             (origin(&mount.origin), Tone::Plain),
             (source, Tone::Plain),

@@ -198,7 +198,8 @@ fn failures(table: &mut Table, view: &RoleView, status: &Status, now: Timestamp)
 fn history(table: &mut Table, name: &RoleName, status: &Status) {
     if let Some(last) = &status.last_termination {
         let text = format!("{} at {}; see `ours-fleet logs {name}`", last.detail, last.at);
-        table.row(["last end", &text]);
+        // Stops that were asked for are no such end: the last one may be long ago.
+        table.row(["last end by itself", &text]);
     }
     if status.abrupt_terminations > 0 {
         let text = format!("{} without an orderly stop", status.abrupt_terminations);

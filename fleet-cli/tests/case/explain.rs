@@ -218,3 +218,46 @@ fn the_schema_needs_no_fleet_and_no_home() {
     assert_eq!(drop_in["properties"].as_object().map(serde_json::Map::len), Some(1));
     env.run(["schema", "-c", "x.yaml"]).expect(64);
 }
+
+/// The overview of a role is that of its own backend, and says of no mount what is not held.
+#[test]
+fn the_overview_is_that_of_the_backend() {
+    let env = TestEnvironment::new();
+    env.write("work/.git/hooks/pre-commit", "");
+    env.write("work/.git/config", "");
+    let told = |backend: &str| {
+        env.write(
+            "fleet.yaml",
+            &format!(
+                "roles:\n  A:\n    harness: command\n    cwd: {}\n    harness_options: {{ argv: [cat] }}\n    isolation: {{ backend: {backend}, network: deny, on_unavailable: warn }}\n",
+                env.path("work").display()
+            ),
+        );
+        let overview = env.run(["explain", "A"]).all();
+        let config = env.run(["config"]).all();
+        let variable = env.run(["explain", "A", "env", "TMPDIR"]).all();
+        let json = env.run(["explain", "A", "--json"]).json();
+        (overview, config, variable, json)
+    };
+    let (overview, config, variable, json) = told("landlock");
+    assert!(!overview.contains("in memory, at most"), "{overview}");
+    assert!(!overview.contains("not listed, so not there"), "{overview}");
+    for word in
+        ["names, sizes and times can be seen", "not capped", "TMPDIR", "not held: it lies in"]
+    {
+        assert!(overview.contains(word), "{word}: {overview}");
+    }
+    let hooks = config.lines().find(|line| line.contains(".git/hooks")).expect("a mount");
+    assert!(hooks.trim_start().starts_with("rw") && hooks.contains("not held"), "{hooks}");
+    assert!(variable.contains("the agent gets it"), "{variable}");
+    assert!(json["memory"].as_array().is_some_and(Vec::is_empty), "{json}");
+    // The control: all of it is so under bubblewrap.
+    let (overview, config, variable, json) = told("bubblewrap");
+    assert!(overview.contains("in memory, at most"), "{overview}");
+    assert!(overview.contains("not listed, so not there"), "{overview}");
+    assert!(!overview.contains("not held: it lies in"), "{overview}");
+    let hooks = config.lines().find(|line| line.contains(".git/hooks")).expect("a mount");
+    assert!(hooks.trim_start().starts_with("ro"), "{hooks}");
+    assert!(variable.contains("the agent does not get it"), "{variable}");
+    assert!(json["memory"].as_array().is_some_and(|it| !it.is_empty()), "{json}");
+}

@@ -1,9 +1,13 @@
 //! Everything that a role can reach, each with the line that says so.
 
-use fleet_core::isolation::{Backend, EnforcementLevel, Mount, MountOrigin};
+use fleet_core::isolation::{
+    Backend, EnforcementLevel, IsolationPolicy, Mount, MountMode, MountOrigin, Tmpfs,
+};
 use fleet_core::permissions::Translation;
 use fleet_core::plan::unavailable_line;
-use fleet_core::policy::explain::{ExplainRequest, Explanation, Subject, explain};
+use fleet_core::policy::explain::{
+    ExplainRequest, Explanation, NO_MOUNTS, Subject, explain, not_held,
+};
 use fleet_core::redact::MARKER;
 use serde_json::{Value, json};
 
@@ -103,14 +107,18 @@ fn files(out: &Printer, request: &ExplainRequest<'_>, resolved: &ResolvedRole<'_
     };
     for mount in mounts(resolved) {
         let from = source(mount).map(|source| format!(" from {source}")).unwrap_or_default();
+        let (mode, words) = match not_held(policy, mount) {
+            Some(why) => (MountMode::ReadWrite, format!("{}, {why}", mount.origin)),
+            None => (mount.mode, mount.origin.to_string()),
+        };
         rows.row([
-            mount.mode.as_str().to_owned(),
+            mode.as_str().to_owned(),
             format!("{}{from}", mount.destination),
-            mount.origin.to_string(),
+            words,
             place(request.mount_place(&mount.origin).as_ref()),
         ]);
     }
-    for tmpfs in &policy.tmpfs {
+    for tmpfs in memory(policy) {
         rows.row([
             "own".to_owned(),
             tmpfs.destination.to_string(),
@@ -124,8 +132,19 @@ fn files(out: &Printer, request: &ExplainRequest<'_>, resolved: &ResolvedRole<'_
         format!("the system, `system: {}`", policy.system),
         place(request.written("isolation.system").map(|(_, place)| place).as_ref()),
     ]);
-    rows.row(["-", "everything else", "not listed, so not there", &place(None)]);
+    if policy.backend == Backend::Landlock {
+        for (mode, path, words) in NO_MOUNTS {
+            rows.row([mode, path, words, &*place(None)]);
+        }
+    } else {
+        rows.row(["-", "everything else", "not listed, so not there", &place(None)]);
+    }
     rows.print(out, "  ");
+}
+
+/// In-memory directories of the sandbox; one by rules has none.
+fn memory(policy: &IsolationPolicy) -> &[Tmpfs] {
+    if policy.backend == Backend::Landlock { &[] } else { &policy.tmpfs }
 }
 
 fn variables(out: &Printer, request: &ExplainRequest<'_>) {
@@ -228,11 +247,12 @@ fn value(
             "destination": mount.destination,
             "source": source(mount),
             "mode": mount.mode,
+            "notHeld": policy.and_then(|policy| not_held(policy, mount)),
             "words": mount.origin.to_string(),
             "key": mount.origin.key(),
             "place": request.mount_place(&mount.origin),
         })).collect::<Vec<_>>(),
-        "memory": policy.map(|policy| &policy.tmpfs),
+        "memory": policy.map(memory),
         "system": policy.map(|policy| policy.system),
         "network": network.map(|it| json!({
             "verdict": it.verdict, "rule": it.rule, "place": it.place,

@@ -2,11 +2,37 @@
 //! be written down to its last file.
 
 use super::{Explanation, Verdict};
-use crate::isolation::{Backend, IsolationPolicy, MountMode};
+use crate::isolation::{Backend, IsolationPolicy, Mount, MountMode};
 use crate::path::LexicalPath;
 
 const SEEN: &str = "under `backend: landlock` its name, size and times can be seen, and its mode, owner \
                     and attributes changed where it belongs to the account";
+
+/// What a sandbox by rules makes of mounts and in-memory directories, in words.
+pub const NO_MOUNTS: &[(&str, &str, &str)] = &[
+    ("rw", "HOME and TMPDIR", "directories of the role's own, on the disk, not capped, and kept"),
+    ("-", "/tmp, /var/tmp, /run, /dev/shm", "closed"),
+    (
+        "-",
+        "everything else",
+        "contents refused; names, sizes and times can be seen, and mode, owner, times and attributes \
+         changed where it belongs to the account",
+    ),
+];
+
+/// How a mount of a policy really is under its backend, if that is not as it says: nothing is read-only
+/// in a directory that may be written, where a sandbox works by rules.
+pub fn not_held(policy: &IsolationPolicy, mount: &Mount) -> Option<&'static str> {
+    let around = |other: &&Mount| {
+        other.mode == MountMode::ReadWrite
+            && other.destination != mount.destination
+            && mount.destination.is_within(&other.destination)
+    };
+    (policy.backend == Backend::Landlock
+        && mount.mode == MountMode::ReadOnly
+        && policy.mounts.iter().any(|other| around(&other)))
+    .then_some("not held: it lies in a directory that the role may write")
+}
 
 /// Corrects an answer about a path that was given for a sandbox with mounts of its own.
 pub(super) fn seen_by_rules(

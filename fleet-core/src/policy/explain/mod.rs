@@ -12,6 +12,7 @@ mod variable;
 
 use serde::Serialize;
 
+pub use self::confined::{NO_MOUNTS, not_held};
 pub use self::endpoint::Endpoint;
 pub use self::native::{NativeAnswer, NativeQuestion, NativeRequest, NativeVerdict};
 use crate::config::{Fleet, Layer, Role};

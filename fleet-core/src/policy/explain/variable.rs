@@ -8,6 +8,7 @@ use crate::diagnostic::Place;
 use crate::environment::{
     EnvironmentInputs, VariableOrigin, is_passed, is_passed_unisolated_only, variable_origins,
 };
+use crate::isolation::Backend;
 use crate::isolation::network::NetworkLayout;
 use crate::redact::is_secret_key;
 
@@ -16,7 +17,9 @@ impl ExplainRequest<'_> {
     pub fn variables(&self) -> BTreeMap<String, VariableOrigin> {
         let dirs = &self.assessment.dirs;
         let home = self.assessment.home_variable;
-        variable_origins(&EnvironmentInputs {
+        let by_rules =
+            self.assessment.policy.as_ref().is_some_and(|it| it.backend == Backend::Landlock);
+        let mut origins = variable_origins(&EnvironmentInputs {
             own: &self.world.env,
             home: self.world.homes.os.as_str(),
             path: "",
@@ -25,7 +28,12 @@ impl ExplainRequest<'_> {
             harness_home: home.map(|variable| (variable, dirs.harness_home.as_str())),
             role: self.role,
             isolated: self.outer.is_on(),
-        })
+        });
+        if by_rules && self.outer.is_on() {
+            // `/tmp` is closed there, so a directory of the role's own stands for it.
+            origins.entry("TMPDIR".to_owned()).or_insert(VariableOrigin::Fleet);
+        }
+        origins
     }
 
     /// Whether the network of the sandbox needs this variable, and not the harness itself.
