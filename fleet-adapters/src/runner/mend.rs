@@ -3,7 +3,7 @@
 //! Under Landlock an agent can change the mode of everything that belongs to the user. Without this one
 //! `chmod` would keep fleet from stopping it, and every other role.
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use fleet_core::error_chain::chain;
 use fleet_core::port::EntryKind;
 
@@ -20,18 +20,18 @@ pub fn mend(runtime: &Runtime) -> Vec<String> {
     let layout = &runtime.world.layout;
     let mut work = Work { runtime, said: Vec::new() };
     // From the top down: what lies in a closed directory cannot be looked at.
-    work.mend(layout.root().to_owned());
+    work.mend(layout.root());
     for name in ["control", "agents", "handout", "harness", "locks"] {
-        work.mend(layout.root().join(name));
+        work.mend(&layout.root().join(name));
     }
     for (name, _) in work.entries(&layout.control_root(), EntryKind::Directory) {
         let Ok(role) = name.parse() else { continue };
         let trees = runtime.trees(&role);
         for tree in trees.all() {
-            work.mend(tree.to_owned());
+            work.mend(tree);
         }
         for (_, file) in work.entries(&trees.control, EntryKind::File) {
-            work.mend(file);
+            work.mend(&file);
         }
     }
     work.said
@@ -49,8 +49,8 @@ impl Work<'_> {
         fitting.map(|entry| (entry.name.clone(), directory.join(entry.name))).collect()
     }
 
-    fn mend(&mut self, path: Utf8PathBuf) {
-        match self.runtime.ports.store.mend(&path) {
+    fn mend(&mut self, path: &Utf8Path) {
+        match self.runtime.ports.store.mend(path) {
             Ok(None) => {}
             Ok(Some(before)) => self.said.push(format!(
                 "the rights to {path} had been taken from its owner (mode {before:04o}) and are given \

@@ -254,16 +254,16 @@ fn print_isolation(out: &Printer, resolved: &ResolvedRole<'_>) {
             }
             _ => "",
         };
-        let (mode, missing) = match not_held(policy, mount) {
+        let (access, remark) = match not_held(policy, mount) {
             Some(why) => (MountMode::ReadWrite, why),
             None => (mount.mode, missing),
         };
         mounts.toned([
-            (mode.as_str().to_owned(), Tone::Plain),
+            (access.as_str().to_owned(), Tone::Plain),
             (mount.destination.to_string(), Tone::Plain),
             (origin(&mount.origin), Tone::Plain),
             (source, Tone::Plain),
-            (missing.to_owned(), Tone::Attention),
+            (remark.to_owned(), Tone::Attention),
         ]);
     }
     mounts.print(out, "    ");

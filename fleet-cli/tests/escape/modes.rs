@@ -47,7 +47,8 @@ fn a_mode_that_an_agent_took_away_keeps_nobody_from_stopping_it_as_user(#[case] 
     assert!(told.contains("given back") && told.contains(target), "{told}");
     assert_eq!(env.status("Sib")["state"], "running");
     // Once more, straight before the stop.
-    std::fs::set_permissions(env.path(target), std::fs::Permissions::from_mode(0)).expect("chmod");
+    std::fs::set_permissions(env.path(target), std::fs::Permissions::from_mode(0o000))
+        .expect("chmod");
     let told = env.run(["down", "Att"]).expect(0).all();
     assert!(told.contains("given back") && told.contains("stopped"), "{told}");
     assert_eq!(mode() & 0o600, 0o600);
@@ -55,7 +56,8 @@ fn a_mode_that_an_agent_took_away_keeps_nobody_from_stopping_it_as_user(#[case] 
     assert_eq!(env.status("Sib")["state"], "running");
     // Without its agent doing it again while it starts.
     std::fs::remove_file(env.path("att/go")).expect("removed");
-    std::fs::set_permissions(env.path(target), std::fs::Permissions::from_mode(0)).expect("chmod");
+    std::fs::set_permissions(env.path(target), std::fs::Permissions::from_mode(0o000))
+        .expect("chmod");
     env.run(["up"]).expect(0);
     assert_eq!(env.status("Att")["state"], "running");
     env.run(["down"]).expect(0);

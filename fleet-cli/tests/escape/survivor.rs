@@ -172,12 +172,12 @@ fn what_a_launcher_could_not_end_is_ended_by_the_next_stop() {
     let mut left = Command::new("sleep").arg("1000").spawn().expect("sleep");
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", left.id())).expect("stat");
     let after_name = stat.rsplit(')').next().expect("fields");
-    let start: u64 = after_name.split_whitespace().nth(19).expect("a field").parse().expect("time");
+    let begun: u64 = after_name.split_whitespace().nth(19).expect("a field").parse().expect("time");
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("boot id");
     let record = serde_json::json!({
         "version": 1, "backend": "tmux", "launchId": "launch-1", "started": true,
         "startedAt": "2026-01-01T00:00:00.000Z", "endedAt": "2026-01-01T00:00:00.000Z",
-        "left": [{ "pid": left.id(), "startTime": start, "bootId": boot.trim() }],
+        "left": [{ "pid": left.id(), "startTime": begun, "bootId": boot.trim() }],
     });
     env.write(".ours-fleet/control/A/exit-status", &record.to_string());
     let told = env.run(["down"]).expect(0).all();

@@ -26,7 +26,14 @@ pub(super) fn rows(abi: u32, policy: &IsolationPolicy) -> Vec<EnforcementRow> {
         row(Item::Filesystem, "only what the policy lists", Degraded, filesystem(abi, policy)),
         row(Item::Network, policy.network.as_str(), level, evidence),
         row(Item::Processes, "own only", processes.0, processes.1.to_owned()),
-        row(Item::Ipc, "own only", Enforced, ipc(policy.network).to_owned()),
+        row(
+            Item::Ipc,
+            "own only",
+            Enforced,
+            "no Unix socket can be made but a pair, System V and message queue calls are refused, /dev/shm \
+             is closed"
+                .to_owned(),
+        ),
         row(Item::Hostname, "hidden", Missing, "the host's name".to_owned()),
         row(
             Item::Capabilities,

@@ -64,18 +64,14 @@ fn become_parent(life: &OwnedFd, told: OwnedFd) -> Result<(), Errno> {
         let null = openat(CWD, "/dev/null", OFlags::RDWR, Mode::empty())?;
         let _ = null.into_raw_fd();
     }
-    match sys::fork_single()? {
-        Some(waiting) => {
-            let number = waiting.as_raw_nonzero().get().unsigned_abs();
-            File::from(told).write_all(&number.to_ne_bytes()).map_err(|_| Errno::PIPE)
-        }
-        None => {
-            drop(told);
-            wait_for_end(life);
-            sys::kill_domain();
-            Ok(())
-        }
+    if let Some(waiting) = sys::fork_single()? {
+        let number = waiting.as_raw_nonzero().get().unsigned_abs();
+        return File::from(told).write_all(&number.to_ne_bytes()).map_err(|_| Errno::PIPE);
     }
+    drop(told);
+    wait_for_end(life);
+    sys::kill_domain();
+    Ok(())
 }
 
 /// Nobody writes into the pipe: what is read is its end.
