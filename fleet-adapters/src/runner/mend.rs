@@ -43,7 +43,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn entries(&self, directory: &Utf8PathBuf, kind: EntryKind) -> Vec<(String, Utf8PathBuf)> {
+    fn entries(&self, directory: &Utf8Path, kind: EntryKind) -> Vec<(String, Utf8PathBuf)> {
         let entries = self.runtime.ports.store.list(directory).ok().flatten().unwrap_or_default();
         let fitting = entries.into_iter().filter(|entry| entry.kind == kind);
         fitting.map(|entry| (entry.name.clone(), directory.join(entry.name))).collect()

@@ -30,8 +30,9 @@ pub(super) fn rows(abi: u32, policy: &IsolationPolicy) -> Vec<EnforcementRow> {
             Item::Ipc,
             "own only",
             Enforced,
-            "no Unix socket can be made but a pair, System V and message queue calls are refused, /dev/shm \
-             is closed"
+            "no Unix socket can be made but connected pairs, which can take a name in the name space of \
+             the host, and nothing passes through it; System V and message queue calls are refused, \
+             /dev/shm is closed"
                 .to_owned(),
         ),
         row(Item::Hostname, "hidden", Missing, "the host's name".to_owned()),

@@ -2,11 +2,13 @@
 
 use std::process::Stdio;
 
+use fleet_core::port::IsolationBackend as _;
 use rstest::rstest;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{
-    By, Launch, need, need_bwrap, need_landlock, probe_program, processes_with, running,
+    By, Host, Launch, evidence, need, need_bwrap, need_landlock, probe_program, processes_with,
+    running,
 };
 
 /// An argument of `sleep` that names one test run.
@@ -60,28 +62,41 @@ fn a_killed_launcher_takes_the_sandbox_with_it() {
     assert!(!launch.control.join("exit.json").exists());
 }
 
-/// As its report says: the command ends with its launcher, and what has left its session does not. That
-/// is still confined.
+/// As its report says: everything ends with its launcher where signals have a scope. Before, the command
+/// does and what has left its session does not; that is still confined.
 #[test]
 fn a_killed_launcher_takes_the_command_of_landlock_with_it_as_user() {
+    /// Version of Landlock from which on signals have a scope, so that all can be ended at once.
+    const SCOPES: u32 = 6;
     need_landlock!();
-    let (command, daemon) = (marker(9007), marker(9008));
-    let launch = Launch::new();
-    let script =
-        format!("/usr/bin/setsid -f /usr/bin/sleep {daemon}; exec /usr/bin/sleep {command}");
-    let argv = ["/bin/sh", "-c", &script];
-    let mut launcher = launch.launcher(launch.confined_plan(&launch.policy(), &argv), &argv);
-    let mut launcher = launcher.spawn().expect("launcher");
-    let lives = |marker: &str| processes_with(&["/usr/bin/sleep", marker]);
-    assert!(running(|| lives(&command).len() == 1 && lives(&daemon).len() == 1));
-    signal(launcher.id(), Signal::KILL);
-    launcher.wait().expect("launcher");
-    assert!(running(|| lives(&command).is_empty()), "the command goes on");
-    let left = lives(&daemon);
-    assert_eq!(left.len(), 1, "it ends as well: the report could promise more");
-    let status = std::fs::read_to_string(format!("/proc/{}/status", left[0])).expect("its status");
-    assert!(status.contains("Seccomp:\t2"), "{status}");
-    signal(left[0], Signal::KILL);
+    let newest = Host::landlock().abi();
+    // The control is the version before that one.
+    for abi in [newest, newest.min(SCOPES - 1)] {
+        let (command, daemon) = (marker(9007), marker(9008));
+        let launch = Launch::new();
+        let script =
+            format!("/usr/bin/setsid -f /usr/bin/sleep {daemon}; exec /usr/bin/sleep {command}");
+        let argv = ["/bin/sh", "-c", &script];
+        let plan = Host::landlock()
+            .with_abi_at_most(abi)
+            .plan(&launch.policy().policy, &evidence("".into(), true), &launch.command(&argv))
+            .expect("a plan");
+        let mut launcher = launch.launcher(plan, &argv).spawn().expect("launcher");
+        let lives = |marker: &str| processes_with(&["/usr/bin/sleep", marker]);
+        assert!(running(|| lives(&command).len() == 1 && lives(&daemon).len() == 1));
+        signal(launcher.id(), Signal::KILL);
+        launcher.wait().expect("launcher");
+        assert!(running(|| lives(&command).is_empty()), "the command goes on");
+        if abi >= SCOPES {
+            assert!(running(|| lives(&daemon).is_empty()), "what it started goes on");
+            continue;
+        }
+        let left = lives(&daemon);
+        assert_eq!(left.len(), 1, "it ends as well: the report could promise more");
+        let status = std::fs::read_to_string(format!("/proc/{}/status", left[0])).expect("status");
+        assert!(status.contains("Seccomp:\t2"), "{status}");
+        signal(left[0], Signal::KILL);
+    }
 }
 
 fn signal(pid: u32, signal: Signal) {
