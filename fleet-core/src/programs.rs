@@ -68,9 +68,9 @@ impl ProgramTrust {
         let mut paths: Vec<LexicalPath> =
             LexicalPath::absolute(layout.root().as_str()).into_iter().collect();
         for role in fleets.into_iter().flat_map(|fleet| fleet.roles.values()) {
-            // Of a role without isolation nothing is promised; its directory counts as long as that
-            // does not take every program of the home away.
-            let counts = |path: &&LexicalPath| role.isolation.is_some() || !home.is_within(path);
+            // Around the home no role is isolated, and of the others nothing is promised: they
+            // would take every program of the home away.
+            let counts = |path: &&LexicalPath| !home.is_within(path);
             for path in agent_dirs(role).filter(counts) {
                 if !paths.contains(path) {
                     paths.push(path.clone());
