@@ -26,7 +26,7 @@ mod linux {
     }
 
     impl Inotify {
-        pub(super) fn new(directory: &Utf8Path) -> io::Result<Self> {
+        pub(super) fn new(directories: &[&Utf8Path]) -> io::Result<Self> {
             let fd = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
             let what = WatchFlags::CREATE
                 | WatchFlags::CLOSE_WRITE
@@ -37,7 +37,9 @@ mod linux {
                 | WatchFlags::DELETE_SELF
                 | WatchFlags::MOVE_SELF;
             let only = WatchFlags::ONLYDIR | WatchFlags::DONT_FOLLOW;
-            inotify::add_watch(&fd, directory.as_std_path(), what | only)?;
+            for directory in directories {
+                inotify::add_watch(&fd, directory.as_std_path(), what | only)?;
+            }
             #[expect(
                 deprecated,
                 reason = "its successor is unsafe; the fault needs a descriptor that changes, and this type keeps its own"
@@ -85,12 +87,12 @@ mod linux {
 
 impl DirectoryWatches for InotifyWatches {
     #[cfg(target_os = "linux")]
-    fn watch(&self, directory: &Utf8Path) -> io::Result<Box<dyn DirectoryWatch>> {
-        Ok(Box::new(linux::Inotify::new(directory)?))
+    fn watch_all(&self, directories: &[&Utf8Path]) -> io::Result<Box<dyn DirectoryWatch>> {
+        Ok(Box::new(linux::Inotify::new(directories)?))
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn watch(&self, _directory: &Utf8Path) -> io::Result<Box<dyn DirectoryWatch>> {
+    fn watch_all(&self, _directories: &[&Utf8Path]) -> io::Result<Box<dyn DirectoryWatch>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }

@@ -11,6 +11,7 @@ use crate::harness::screen::{AgentState, Readiness};
 use crate::id::{HarnessId, LaunchId, RoleName, SessionId, Timestamp};
 use crate::isolation::BackendName;
 use crate::lifecycle::LastAttempt;
+use crate::path::LexicalPath;
 use crate::port::{ProcessIdentity, RunState, SupervisorKind};
 
 /// State words, used exactly so everywhere (02 §1.5).
@@ -82,6 +83,28 @@ pub struct IsolationStatus {
     /// Why it is a backend that holds less than the one that `backend: auto` means.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lesser: Option<String>,
+    /// What of the project it can write although the launch covered it: the entry was replaced outside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncovered: Vec<LexicalPath>,
+}
+
+impl IsolationStatus {
+    /// Which paths are not covered any more, and the remedy; `None` if all are.
+    pub fn uncovered_words(&self, role: &RoleName) -> Option<String> {
+        /// More of them are a number.
+        const SHOWN: usize = 3;
+        let shown: Vec<String> =
+            self.uncovered.iter().take(SHOWN).map(|path| format!("`{path}`")).collect();
+        let more = self.uncovered.len().saturating_sub(SHOWN);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!shown.is_empty()).then(|| {
+            format!(
+                "{}{more} replaced outside of the sandbox and not read-only inside since: \
+                 `ours-fleet restart {role}`",
+                shown.join(", ")
+            )
+        })
+    }
 }
 
 /// The program of the running attempt.

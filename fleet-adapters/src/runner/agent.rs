@@ -13,6 +13,7 @@ use fleet_core::harness::screen::{
     AgentState, Composer, Evidence, EvidenceSource, Readiness, SessionRecord, Sight, TerminalDriver,
 };
 use fleet_core::id::{SessionId, Timestamp};
+use fleet_core::path::LexicalPath;
 use fleet_core::port::{
     Clock, ConsoleView, Descendant, DirectoryWatch, DirectoryWatches, EntryKind, ProcessIdentity,
     ProcessTable, StateStore, Tmux, TmuxError,
@@ -47,6 +48,8 @@ pub struct News {
     pub ready: bool,
     /// The conversation, once a program that chooses its ids said which.
     pub session: Option<SessionId>,
+    /// What of the project the agent can write although the launch covered it.
+    pub uncovered: Vec<LexicalPath>,
 }
 
 /// Looks at one agent. Every look is told to whoever holds the other end of the news.
@@ -134,6 +137,17 @@ impl Observer {
     /// Says that the program is up.
     pub(super) fn set_ready(&self) {
         self.news.send_if_modified(|news| !std::mem::replace(&mut news.ready, true));
+    }
+
+    /// Says what is not covered any more.
+    pub(super) fn set_uncovered(&self, paths: &[LexicalPath]) {
+        self.news.send_if_modified(|news| {
+            let new = news.uncovered != paths;
+            if new {
+                news.uncovered = paths.to_vec();
+            }
+            new
+        });
     }
 
     /// Says which conversation it is.

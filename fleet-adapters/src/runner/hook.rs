@@ -83,6 +83,15 @@ impl HookDesk {
         self.seen.send_replace(None);
     }
 
+    /// Notes something that happened to the role in its event log. Must hold no secret.
+    pub fn record<'a>(
+        &self,
+        kind: &str,
+        members: impl IntoIterator<Item = (&'static str, Option<&'a str>)>,
+    ) {
+        self.events.append(self.clock.now(), kind, members);
+    }
+
     /// What the program of this launch told last.
     pub fn last(&self) -> Option<HookSeen> {
         self.seen.borrow().clone()

@@ -10,6 +10,7 @@ pub mod apply;
 mod caps;
 pub mod config_files;
 pub mod control;
+mod covers;
 pub mod deliver;
 pub mod events;
 mod home;

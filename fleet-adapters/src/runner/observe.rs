@@ -2,7 +2,7 @@
 
 use fleet_core::config::Fleet;
 use fleet_core::id::RoleName;
-use fleet_core::isolation::EnforcementRow;
+use fleet_core::isolation::{EnforcementLevel, EnforcementRow, Item};
 use fleet_core::launch::Observation;
 use fleet_core::layout::RoleTrees;
 use fleet_core::plan;
@@ -81,6 +81,10 @@ pub async fn role(runtime: &Runtime, fleet: Option<&Fleet>, name: &RoleName) -> 
         })
         .map(|seen| seen.rows)
         .unwrap_or_default();
+    let enforcement = match &status {
+        Some(status) => as_it_is(enforcement, status),
+        None => enforcement,
+    };
     RoleView {
         name: name.clone(),
         configured: configured.is_some(),
@@ -89,6 +93,21 @@ pub async fn role(runtime: &Runtime, fleet: Option<&Fleet>, name: &RoleName) -> 
         enforcement,
         restart_needed,
     }
+}
+
+/// What the launcher observed at the start, with what its runner saw go since.
+fn as_it_is(mut rows: Vec<EnforcementRow>, status: &Status) -> Vec<EnforcementRow> {
+    let lost = status.isolation.as_ref().and_then(|it| it.uncovered_words(&status.role));
+    if let Some(lost) = lost {
+        let holds = |row: &&mut EnforcementRow| {
+            row.item == Item::Filesystem && row.level == EnforcementLevel::Enforced
+        };
+        if let Some(row) = rows.iter_mut().find(holds) {
+            row.level = EnforcementLevel::Degraded;
+            row.evidence = lost;
+        }
+    }
+    rows
 }
 
 /// Roles that have a control directory but are not in the fleet files.

@@ -12,6 +12,7 @@ use fleet_core::environment::{EnvironmentInputs, child_environment};
 use fleet_core::harness::screen::TerminalDriver;
 use fleet_core::harness::{ExitPolicy, Harness, SessionIds, StartMode};
 use fleet_core::id::{LaunchId, RoleName, SessionId};
+use fleet_core::isolation::covers::Covers;
 use fleet_core::isolation::forbidden::{ForbiddenList, Tier};
 use fleet_core::isolation::select::strict;
 use fleet_core::isolation::{BackendName, IsolationPolicy};
@@ -62,6 +63,8 @@ pub struct Prepared {
     pub hooked: bool,
     /// The isolation in force.
     pub isolation: IsolationStatus,
+    /// What it covers in the project.
+    pub(super) covers: Covers,
     /// The working directory.
     pub cwd: Utf8PathBuf,
     /// The harness.
@@ -376,6 +379,7 @@ impl Attempt<'_> {
         let env =
             self.environment(&assessment, policy.map(|policy| outer.backend.variables(policy)));
         let backend = plan.backend;
+        let binds = matches!(backend, BackendName::Bubblewrap | BackendName::Podman);
         let limits = caps.request(&self.runtime.world, &self.role.name, self.trees, &launch_id);
         let file = LaunchFile {
             version: LaunchFile::VERSION,
@@ -423,7 +427,9 @@ impl Attempt<'_> {
                 backend,
                 degraded: outer.degraded.clone(),
                 lesser: outer.lesser.clone(),
+                uncovered: Vec::new(),
             },
+            covers: policy.filter(|_| binds).map(Covers::of).unwrap_or_default(),
             cwd: assessment.dirs.cwd,
             harness: harness_status(self.harness, self.version.as_deref()),
             fingerprint: plan::fingerprint(self.role),

@@ -17,6 +17,7 @@ use fleet_core::harness::screen::Readiness;
 use fleet_core::id::{RoleName, Timestamp};
 use fleet_core::layout::RoleTrees;
 use fleet_core::lifecycle::{Effect, Event, Lifecycle, Phase, StopKind};
+use fleet_core::path::LexicalPath;
 use fleet_core::port::{Monotonic, ProcessIdentity, StoreError, StoreLock};
 use fleet_core::status::{AgentStatus, FailureStatus, RoleState, Status};
 use tokio::sync::{Mutex, mpsc, watch};
@@ -343,10 +344,25 @@ impl Runner {
             self.status.detail = detail;
         }
         self.log_error(news.agent.as_ref());
+        self.uncover(news.uncovered);
         self.status.agent = news.agent;
         self.status.at = self.runtime.ports.clock.now();
         self.publish();
         (starting && news.ready).then_some(Event::Ready)
+    }
+
+    /// Publishes what is not covered any more, and leaves evidence of each path once.
+    fn uncover(&mut self, paths: Vec<LexicalPath>) {
+        let Some(isolation) = &mut self.status.isolation else { return };
+        for path in paths.iter().filter(|path| !isolation.uncovered.contains(path)) {
+            self.log.warn(&format!(
+                "`{path}` was replaced outside of the sandbox: inside, nothing keeps the agent from \
+                 writing it until `ours-fleet restart {}`",
+                self.role
+            ));
+            self.hooks.record("cover-lost", [("path", Some(path.as_str()))]);
+        }
+        isolation.uncovered = paths;
     }
 
     /// Logs that the agent shows an error, and that it went, but not again and again: a program that

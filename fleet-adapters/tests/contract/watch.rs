@@ -2,6 +2,7 @@ use camino::Utf8PathBuf;
 use fleet_adapters::InotifyWatches;
 use fleet_core::contract_tests;
 use fleet_core::port::DirectoryWatches;
+use fleet_core::test_support::contract;
 use fleet_core::test_support::contract::watch::WatchSubject;
 use tempfile::TempDir;
 
@@ -30,6 +31,12 @@ fn real() -> Real {
 }
 
 contract_tests!(real => watch: tells_of_changes);
+
+#[tokio::test]
+async fn one_watch_of_several_tells_of_each() {
+    let quiet = temp();
+    contract::watch::tells_of_changes_in_any(&real(), &utf8(&quiet)).await;
+}
 
 /// A link is not followed, and a directory that goes ends its watch.
 #[tokio::test]

@@ -155,6 +155,9 @@ fn facts(table: &mut Table, status: &Status, now: Timestamp) {
         let mut toned = |text: &str, tone| {
             table.toned([("isolation", Tone::Plain), (text, tone)]);
         };
+        if let Some(lost) = isolation.uncovered_words(&status.role) {
+            toned(&format!("DEGRADED: {lost}"), Tone::Bad);
+        }
         match (&isolation.degraded, &isolation.lesser) {
             (Some(reason), _) => toned(&format!("UN-ISOLATED: {reason}"), Tone::Bad),
             (None, Some(reason)) => {

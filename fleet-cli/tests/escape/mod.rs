@@ -1,5 +1,6 @@
 //! What a sandboxed program tries against the fleet that runs it.
 
+mod covers;
 mod hook;
 mod modes;
 mod planted;

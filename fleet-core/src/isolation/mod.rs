@@ -6,6 +6,7 @@
 //! [`PathProbe`](crate::port::PathProbe).
 
 pub mod closure;
+pub mod covers;
 pub mod forbidden;
 pub mod handed;
 pub mod network;

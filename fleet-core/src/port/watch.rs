@@ -19,5 +19,10 @@ pub trait DirectoryWatch: Send + Debug {
 pub trait DirectoryWatches: Send + Sync + Debug {
     /// Watches a directory itself, never what a link leads to. It is not entered: what is inside its
     /// subdirectories is not seen.
-    fn watch(&self, directory: &Utf8Path) -> io::Result<Box<dyn DirectoryWatch>>;
+    fn watch(&self, directory: &Utf8Path) -> io::Result<Box<dyn DirectoryWatch>> {
+        self.watch_all(&[directory])
+    }
+
+    /// The same of several directories at once, by one watch. One of them that goes ends it.
+    fn watch_all(&self, directories: &[&Utf8Path]) -> io::Result<Box<dyn DirectoryWatch>>;
 }

@@ -7,7 +7,9 @@ use camino::Utf8PathBuf;
 use fleet_core::harness::StartMode;
 use fleet_core::harness::screen::{Readiness, Sight};
 use fleet_core::id::{LaunchId, RoleName};
+use fleet_core::isolation::covers::Covers;
 use fleet_core::launch::Observation;
+use fleet_core::layout::RoleTrees;
 use fleet_core::lifecycle::{Event, classify};
 use fleet_core::port::{
     Capture, ConsolePresence, KeyName, Monotonic, ProcessIdentity, Signal, Tmux, TmuxError,
@@ -16,6 +18,7 @@ use fleet_core::port::{
 use crate::runner::Runtime;
 use crate::runner::agent::{Observer, Records, Seen};
 use crate::runner::control::Failure;
+use crate::runner::covers;
 use crate::runner::hook::HookDesk;
 use crate::runner::leftovers;
 use crate::runner::prepare::Prepared;
@@ -88,18 +91,19 @@ pub(super) async fn open(
         Err(error) => return Err(chain(&error)),
     };
     let trees = runtime.trees(role);
+    let exit_record = trees.exit_record();
     let observer = Arc::new(observer(runtime, console, prepared, &launcher, hooks));
     let finder = prepared.finder.clone().map(Arc::new);
     let watcher = tokio::spawn(watch(
         runtime.clone(),
         observer.clone(),
-        trees.observed(),
+        (trees, prepared.covers.clone()),
         prepared.launch_id.clone(),
         started,
     ));
     Ok(Attempt {
         role: role.clone(),
-        exit_record: trees.exit_record(),
+        exit_record,
         launch_id: prepared.launch_id.clone(),
         launcher,
         started,
@@ -164,17 +168,18 @@ fn observer(
 }
 
 /// Says when the program is up: the launcher reported that it really started, and its console shows
-/// that it takes input or works, where that can be told. Then follows its session record and its hook.
+/// that it takes input or works, where that can be told. Then follows its session record and its hook,
+/// and all the time what the launch covers.
 async fn watch(
     runtime: Runtime,
     observer: Arc<Observer>,
-    report: Utf8PathBuf,
+    (trees, covers): (RoleTrees, Covers),
     launch: LaunchId,
     opened: Monotonic,
 ) {
     let mut pause = FIRST_LOOK;
     let started = || {
-        let bytes = runtime.ports.store.read(&report, MAX_RECORD).ok().flatten()?;
+        let bytes = runtime.ports.store.read(&trees.observed(), MAX_RECORD).ok().flatten()?;
         let seen: Observation = serde_json::from_slice(&bytes).ok()?;
         (seen.launch_id == launch).then_some(())
     };
@@ -182,6 +187,12 @@ async fn watch(
         runtime.ports.clock.sleep(pause).await;
         pause = (pause * 2).min(LAST_LOOK);
     }
+    // Not before: what the launcher makes to cover it is there then.
+    let covers = covers::follow(&runtime, &trees, covers, &observer);
+    tokio::join!(covers, comes_up(&runtime, &observer, opened));
+}
+
+async fn comes_up(runtime: &Runtime, observer: &Observer, opened: Monotonic) {
     let clock = &runtime.ports.clock;
     let lived = || clock.monotonic().since(opened);
     let sight = observer.driver().sight();
@@ -190,7 +201,7 @@ async fn watch(
         observer.set_ready();
         return;
     }
-    pause = FIRST_LOOK * 4;
+    let mut pause = FIRST_LOOK * 4;
     while !observer.look().await.is_ok_and(|seen| is_up(&seen, sight, lived())) {
         clock.sleep(pause).await;
         let slow = lived() >= SLOW_START;

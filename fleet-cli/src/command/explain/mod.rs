@@ -4,6 +4,7 @@ mod summary;
 
 use camino::Utf8Path;
 use fleet_adapters::runner::native_sandbox::NativeSandboxes;
+use fleet_adapters::runner::observe::{self, RoleView};
 use fleet_adapters::runner::version::HarnessVersions;
 use fleet_core::diagnostic::Place;
 use fleet_core::path::LexicalPath;
@@ -11,6 +12,7 @@ use fleet_core::policy::explain::{
     Endpoint, ExplainRequest, Explanation, NativeVerdict, Subject, Verdict, explain,
 };
 use fleet_core::port::PathProbe;
+use fleet_core::status::RoleState;
 use serde_json::json;
 
 use crate::app::App;
@@ -56,7 +58,11 @@ pub async fn run(app: &App, args: &args::Explain) -> Result<ExitStatus, CliError
     };
     match subject {
         Some(subject) => {
-            let answer = explain(&request, &subject, resolver.probe());
+            let mut answer = explain(&request, &subject, resolver.probe());
+            if let Subject::Path(path) = &subject {
+                let view = observe::role(&app.runtime, Some(fleet), &role.name).await;
+                as_it_is(&mut answer, path, &view, resolver.probe());
+            }
             if args.json {
                 app.printer.json(&document(json!({ "role": role.name, "answer": answer })));
             } else {
@@ -66,6 +72,26 @@ pub async fn run(app: &App, args: &args::Explain) -> Result<ExitStatus, CliError
         None => summary::show(app, &request, &resolver.role(role), args.json),
     }
     Ok(ExitStatus::Done)
+}
+
+/// What runs may lack a cover that its launch had: then the role can write there until it is started
+/// again.
+fn as_it_is(answer: &mut Explanation, path: &LexicalPath, view: &RoleView, probe: &dyn PathProbe) {
+    let live = matches!(view.observed.state, RoleState::Running | RoleState::Starting);
+    let isolation = view.status.as_ref().and_then(|status| status.isolation.as_ref());
+    let Some(isolation) = isolation.filter(|_| live) else { return };
+    let leads_to = probe.resolve(path).map_or_else(|_| path.clone(), |it| it.path);
+    let hit = |lost: &&LexicalPath| path.is_within(lost) || leads_to.is_within(lost);
+    let Some(lost) = isolation.uncovered.iter().find(hit) else { return };
+    if answer.verdict != Verdict::ReadOnly {
+        return;
+    }
+    let name = &view.name;
+    answer.verdict = Verdict::ReadWrite;
+    answer.says = format!(
+        "the role can read and write it: `{lost}` was replaced outside of the sandbox, which took the \
+         read-only mount over it away; from `ours-fleet restart {name}` on it can only read it"
+    );
 }
 
 /// Reads what was typed.

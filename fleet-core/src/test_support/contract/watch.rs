@@ -39,3 +39,14 @@ pub async fn tells_of_changes(subject: &impl WatchSubject) {
         watch.changed().await.expect("a change");
     }
 }
+
+/// One watch of several directories tells of each of them.
+pub async fn tells_of_changes_in_any(subject: &impl WatchSubject, quiet: &camino::Utf8Path) {
+    let directory = subject.directory();
+    for directories in [[quiet, &*directory], [&*directory, quiet]] {
+        let mut watch = subject.watches().watch_all(&directories).expect("they are watched");
+        assert!(is_quiet(&mut *watch).await, "nothing happened yet");
+        subject.change();
+        watch.changed().await.expect("a change");
+    }
+}

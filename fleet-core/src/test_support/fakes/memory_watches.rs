@@ -35,25 +35,34 @@ impl MemoryWatches {
 }
 
 impl DirectoryWatches for MemoryWatches {
-    fn watch(&self, directory: &Utf8Path) -> io::Result<Box<dyn DirectoryWatch>> {
-        let seen = *lock(&self.inner.counts).entry(directory.to_owned()).or_default();
-        let inner = Arc::clone(&self.inner);
-        Ok(Box::new(MemoryWatch { inner, directory: directory.to_owned(), seen }))
+    fn watch_all(&self, directories: &[&Utf8Path]) -> io::Result<Box<dyn DirectoryWatch>> {
+        let mut counts = lock(&self.inner.counts);
+        let directories: Vec<Utf8PathBuf> =
+            directories.iter().map(|directory| (*directory).to_owned()).collect();
+        let seen =
+            directories.iter().map(|directory| *counts.entry(directory.clone()).or_default()).sum();
+        drop(counts);
+        Ok(Box::new(MemoryWatch { inner: Arc::clone(&self.inner), directories, seen }))
     }
 }
 
 #[derive(Debug)]
 struct MemoryWatch {
     inner: Arc<Inner>,
-    directory: Utf8PathBuf,
+    directories: Vec<Utf8PathBuf>,
+    /// How often they had changed together.
     seen: u64,
 }
 
 #[async_trait]
 impl DirectoryWatch for MemoryWatch {
     async fn changed(&mut self) -> io::Result<()> {
-        let (inner, directory, seen) = (&self.inner, &self.directory, self.seen);
-        let look = || lock(&inner.counts).get(directory).copied().filter(|now| *now != seen);
+        let (inner, directories, seen) = (&self.inner, &self.directories, self.seen);
+        let look = || {
+            let counts = lock(&inner.counts);
+            let now = directories.iter().filter_map(|directory| counts.get(directory)).sum();
+            (now != seen).then_some(now)
+        };
         self.seen = inner.changes.wait(look).await;
         Ok(())
     }
