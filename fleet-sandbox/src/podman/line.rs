@@ -229,6 +229,11 @@ impl<'a> Line<'a> {
             };
             self.scratch(&format!("rootfs{at}"), entry);
         }
+        if !points.contains_key("/run") {
+            // podman puts files there. Made by it, the directory belongs to another user of the
+            // container, and what is in it could not be removed afterwards.
+            self.scratch("rootfs/run", ScratchEntry::Directory { mode: 0o755 });
+        }
         for at in ["rootfs/proc", "rootfs/dev"] {
             self.scratch(at, ScratchEntry::Directory { mode: 0o755 });
         }

@@ -3,6 +3,8 @@
 //!
 //! A version text proves nothing (08 A12).
 
+use std::fs::File;
+use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
 use camino::Utf8Path;
@@ -11,7 +13,10 @@ use fleet_core::launch::{Environment, ExitRecord, LaunchCommand, LaunchFile, Lau
 use fleet_core::path::LexicalPath;
 use fleet_core::port::{CommandSpec, Exec, PlanError, ProbeEvidence, ProbeFailure};
 
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+
 use super::host::PodmanHost;
+use super::sweep;
 use crate::bubblewrap::HostView;
 
 /// A container takes a second, and several on a machine that has something else to do.
@@ -79,19 +84,28 @@ pub(super) async fn trial(
     }
 }
 
+/// Names of the directories of trials begin so.
+const PREFIX: &str = "of-trial-";
+const LOCK: &str = "held";
+
 /// A directory with a launch file; gone with it.
 struct Prepared {
     _directory: tempfile::TempDir,
+    /// Held for as long as the trial is somebody's.
+    _lock: File,
     file: String,
     record: std::path::PathBuf,
 }
 
 impl Prepared {
     fn new(plan: LaunchPlan, command: LaunchCommand) -> std::io::Result<Self> {
-        let directory = tempfile::Builder::new().prefix("of-trial-").tempdir_in("/tmp")?;
+        sweep_trials();
+        let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in("/tmp")?;
         let at = Utf8Path::from_path(directory.path())
             .ok_or_else(|| std::io::Error::other("the temporary directory is no text"))?
             .to_owned();
+        let lock = File::create_new(at.join(LOCK))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         let id = |error: String| std::io::Error::other(error);
         let launch = LaunchFile {
             version: LaunchFile::VERSION,
@@ -116,12 +130,43 @@ impl Prepared {
             record: launch.exit_record.into(),
             file: file.into_string(),
             _directory: directory,
+            _lock: lock,
         })
     }
 
     fn record(&self) -> Option<ExitRecord> {
         serde_json::from_slice(&std::fs::read(&self.record).ok()?).ok()
     }
+}
+
+/// Removes the directories of trials that were killed: of this user, and nobody holds them.
+fn sweep_trials() {
+    let own = rustix::process::getuid().as_raw();
+    for entry in Utf8Path::new("/tmp").read_dir_utf8().into_iter().flatten().flatten() {
+        let at = entry.path();
+        let ours = at.file_name().is_some_and(|name| name.starts_with(PREFIX))
+            && std::fs::symlink_metadata(at).is_ok_and(|it| it.is_dir() && it.uid() == own);
+        if ours && free(&at.join(LOCK)) {
+            let boxes = at.join("boxes");
+            for launch in boxes.read_dir_utf8().into_iter().flatten().flatten() {
+                // Its launcher may live on for a moment, and clears it away itself.
+                if free(&launch.path().join("lock")) {
+                    sweep::clear(launch.path());
+                }
+            }
+            if boxes.read_dir_utf8().is_ok_and(|mut left| left.next().is_none()) || !boxes.exists()
+            {
+                let _ = std::fs::remove_dir_all(at);
+            }
+        }
+    }
+}
+
+/// Whether a lock file is there that nobody holds.
+fn free(path: &Utf8Path) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    open(path.as_std_path(), flags, Mode::empty())
+        .is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok())
 }
 
 /// What is behind words of podman and its helpers.
