@@ -426,3 +426,11 @@ pub struct Observation {
     /// The rows, same items as the promise.
     pub rows: Vec<EnforcementRow>,
 }
+
+impl Observation {
+    /// Whether the command was there when it was made. Of one that never ran, or ended at once, there
+    /// is an observation all the same.
+    pub fn saw_the_command(&self) -> bool {
+        self.rows.iter().all(|row| row.evidence != EnforcementRow::ENDED_EARLY)
+    }
+}

@@ -205,12 +205,17 @@ impl Stage {
 
     /// Plays the launcher: says that the program runs.
     pub(crate) fn runs(&self, launch: &LaunchFile) {
+        self.observes(launch, Vec::new());
+    }
+
+    /// Plays the launcher: says what it observed.
+    pub(crate) fn observes(&self, launch: &LaunchFile, rows: Vec<EnforcementRow>) {
         let seen = Observation {
             version: 1,
             launch_id: launch.launch_id.clone(),
             at: Timestamp::default(),
             backend: BackendName::None,
-            rows: Vec::new(),
+            rows,
         };
         self.store.put(&launch.observed, &serde_json::to_vec(&seen).expect("JSON"));
     }

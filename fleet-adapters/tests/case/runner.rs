@@ -1,8 +1,11 @@
 use std::time::Duration;
 
+use fleet_adapters::runner::observe;
 use fleet_adapters::runner::protocol::Command;
 use fleet_core::harness::StartMode;
+use fleet_core::isolation::{EnforcementLevel, EnforcementRow, Item};
 use fleet_core::lifecycle::{ExitClass, RestartLedger};
+use fleet_core::port::StateStore;
 use fleet_core::status::RoleState;
 
 use super::harness::{End, Stage};
@@ -37,6 +40,33 @@ async fn g3_a_program_that_dies_at_once_is_tried_five_times_then_held() {
     // The runner stays alive, starts nothing, and an operator can release it.
     stage.ask(Command::Release).await.expect("released");
     let launch = stage.launched().await;
+    stage.runs(&launch);
+    stage.until_status(|status| status.state == RoleState::Running).await;
+    stage.stop();
+    runner.await.expect("no panic").expect("an orderly stop");
+}
+
+/// The launcher reports also of a command that never ran, with rows that say so.
+#[tokio::test]
+async fn a_command_that_was_never_seen_is_not_called_running() {
+    let mut stage = Stage::new(FLEET);
+    let runner = stage.start();
+    let launch = stage.launched().await;
+    stage.observes(
+        &launch,
+        vec![EnforcementRow {
+            item: Item::Filesystem,
+            asked: "only what the policy lists".to_owned(),
+            level: EnforcementLevel::Missing,
+            evidence: EnforcementRow::ENDED_EARLY.to_owned(),
+        }],
+    );
+    for _ in 0..2000 {
+        tokio::task::yield_now().await;
+        let status = observe::published(&*stage.store as &dyn StateStore, &stage.trees());
+        assert_ne!(status.map(|status| status.state), Some(RoleState::Running));
+    }
+    // The control: one that was seen.
     stage.runs(&launch);
     stage.until_status(|status| status.state == RoleState::Running).await;
     stage.stop();

@@ -181,7 +181,7 @@ async fn watch(
     let started = || {
         let bytes = runtime.ports.store.read(&trees.observed(), MAX_RECORD).ok().flatten()?;
         let seen: Observation = serde_json::from_slice(&bytes).ok()?;
-        (seen.launch_id == launch).then_some(())
+        (seen.launch_id == launch && seen.saw_the_command()).then_some(())
     };
     while started().is_none() {
         runtime.ports.clock.sleep(pause).await;
