@@ -139,7 +139,7 @@ fn name_of(pid: u32) -> String {
 }
 
 /// The container's first process, if the number still is its.
-pub(super) fn first_process(scratch: &Utf8Path) -> Option<u32> {
+fn first_process(scratch: &Utf8Path) -> Option<u32> {
     let pid = std::fs::read_to_string(scratch.join(PID)).ok()?.trim().parse().ok()?;
     let mounts = std::fs::read(format!("/proc/{pid}/mountinfo")).ok()?;
     // The kernel tells sources from the root of their file system on, so only the end is compared.
