@@ -266,14 +266,16 @@ fn mend(path: &Utf8Path) -> io::Result<Option<u32>> {
 
 /// The bits that an object has, and those that it should have, if these are others.
 fn mended(facts: &rustix::fs::Stat) -> Option<(u32, Mode)> {
+    let mode = Mode::from_raw_mode(facts.st_mode) & Mode::from_raw_mode(0o7777);
     let wanted = match FileType::from_raw_mode(facts.st_mode) {
         FileType::Directory => Mode::RWXU,
         FileType::RegularFile => Mode::RUSR | Mode::WUSR,
+        // tmux says by the right to execute its socket whether somebody is attached.
+        FileType::Socket => Mode::RUSR | Mode::WUSR | (mode & Mode::XUSR),
         _ => return None,
     };
-    let mode = Mode::from_raw_mode(facts.st_mode);
     let own = facts.st_uid == rustix::process::geteuid().as_raw();
-    (own && !mode.contains(wanted)).then(|| (mode.as_raw_mode() & 0o7777, mode | wanted))
+    (own && mode != wanted).then(|| (mode.as_raw_mode(), wanted))
 }
 
 /// Makes the missing directories from the top down.

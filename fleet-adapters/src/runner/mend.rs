@@ -1,4 +1,5 @@
-//! Modes of the fleet's own directories and files, put back where their owner was locked out.
+//! Modes of the fleet's own directories and files, put back where their owner was locked out or others
+//! were let in.
 //!
 //! Under Landlock an agent can change the mode of everything that belongs to the user. Without this one
 //! `chmod` would keep fleet from stopping it, and every other role.
@@ -9,13 +10,16 @@ use fleet_core::port::EntryKind;
 
 use super::Runtime;
 
-/// Gives the user back the rights to the state tree as far as fleet needs them to find, stop and start
-/// roles: its directories, those of each role, and the files of each control directory. One line for
+/// Where `HOME` and `TMPDIR` of a role under Landlock are, in its state.
+const PRIVATE: &str = ".sandbox";
+
+/// Gives the state tree its modes back as far as fleet needs it to find, stop and start roles: its
+/// directories, those of each role, and the files and sockets of each control directory. One line for
 /// each that was changed or could not be.
 ///
 /// # Security
-/// Only adds rights of the owner, only to directories and regular files of the fleet user, and follows
-/// no link.
+/// Only gives the rights that fleet gives, only to directories, regular files and sockets of the fleet
+/// user, and follows no link.
 pub fn mend(runtime: &Runtime) -> Vec<String> {
     let layout = &runtime.world.layout;
     let mut work = Work { runtime, said: Vec::new() };
@@ -30,8 +34,18 @@ pub fn mend(runtime: &Runtime) -> Vec<String> {
         for tree in trees.all() {
             work.mend(tree);
         }
-        for (_, file) in work.entries(&trees.control, EntryKind::File) {
-            work.mend(&file);
+        for kind in [EntryKind::File, EntryKind::Other] {
+            for (_, file) in work.entries(&trees.control, kind) {
+                work.mend(&file);
+            }
+        }
+        // What the role itself needs of its own.
+        let private = trees.state.join(PRIVATE);
+        for own in [&trees.worklog(), &private] {
+            work.mend(own);
+        }
+        for (_, directory) in work.entries(&private, EntryKind::Directory) {
+            work.mend(&directory);
         }
     }
     work.said
@@ -52,6 +66,10 @@ impl Work<'_> {
     fn mend(&mut self, path: &Utf8Path) {
         match self.runtime.ports.store.mend(path) {
             Ok(None) => {}
+            Ok(Some(before)) if before & 0o600 == 0o600 => self.said.push(format!(
+                "{path} had been opened to others (mode {before:04o}) and is closed again: an agent under \
+                 `backend: landlock` can do that"
+            )),
             Ok(Some(before)) => self.said.push(format!(
                 "the rights to {path} had been taken from its owner (mode {before:04o}) and are given \
                  back: an agent under `backend: landlock` can do that"

@@ -63,3 +63,54 @@ fn a_mode_that_an_agent_took_away_keeps_nobody_from_stopping_it_as_user(#[case] 
     env.run(["down"]).expect(0);
     env.expect_no_process();
 }
+
+/// What others could use to take a role over is closed again; the control is what was done in between.
+#[test]
+fn a_mode_that_was_opened_to_others_is_closed_again() {
+    needs!("tmux");
+    let env = TestEnvironment::with_fleet(
+        "roles:\n  A:\n    harness: command\n    harness_options: { argv: [cat] }\n",
+    );
+    env.run(["up"]).expect(0);
+    let mode = |path: &str| env.path(path).metadata().expect("there").permissions().mode() & 0o777;
+    let opened = [
+        (".ours-fleet", 0o777, 0o700),
+        (".ours-fleet/control", 0o777, 0o700),
+        (".ours-fleet/control/A/control-token", 0o666, 0o600),
+        (".ours-fleet/control/A/control.sock", 0o000, 0o600),
+    ];
+    for (path, given, _) in opened {
+        std::fs::set_permissions(env.path(path), std::fs::Permissions::from_mode(given))
+            .expect("chmod");
+        assert_eq!(mode(path), given, "{path}");
+    }
+    let told = env.run(["status"]).expect(0).all();
+    for (path, given, wanted) in opened {
+        assert_eq!(mode(path), wanted, "{path}");
+        assert!(
+            told.contains(&format!("{path} had been opened to others (mode {given:04o})"))
+                || given == 0,
+            "{told}"
+        );
+    }
+    assert_eq!(env.status("A")["state"], "running");
+    env.run(["down"]).expect(0);
+    env.expect_no_process();
+}
+
+/// A console whose socket its user may not use any more keeps no role from starting again.
+#[test]
+fn a_socket_that_was_closed_keeps_no_role_from_starting() {
+    needs!("tmux");
+    let env = TestEnvironment::with_fleet(
+        "roles:\n  A:\n    harness: command\n    harness_options: { argv: [cat] }\n",
+    );
+    env.run(["up"]).expect(0);
+    let socket = env.path(".ours-fleet/control/A/tmux.sock");
+    std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o000)).expect("chmod");
+    env.run(["restart", "A"]).expect(0);
+    assert_eq!(env.status("A")["state"], "running");
+    assert_eq!(env.run(["peek", "A"]).expect(0).stderr, "");
+    env.run(["down"]).expect(0);
+    env.expect_no_process();
+}

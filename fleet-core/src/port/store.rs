@@ -107,8 +107,9 @@ pub trait StateStore: Send + Sync + Debug {
     /// is an error.
     fn mode(&self, path: &Utf8Path) -> Result<Option<u32>, StoreError>;
 
-    /// Gives the owner of a directory back all of its rights to it, and of a regular file those to read
-    /// and write; tells the permission bits of before if anything changed. A link, a special file, what
+    /// Gives a directory, a regular file or a socket the mode that fleet made it with, so that its owner
+    /// has all rights to a directory and those to read and write to a file, and nobody else has any;
+    /// tells the permission bits of before if anything changed. A link, another special file, what
     /// belongs to another user and what does not exist are left alone, which is no error.
     fn mend(&self, path: &Utf8Path) -> Result<Option<u32>, StoreError>;
 

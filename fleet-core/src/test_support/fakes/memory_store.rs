@@ -349,7 +349,7 @@ impl StateStore for MemoryStore {
             _ => return Ok(None),
         };
         let before = *mode;
-        *mode |= wanted;
+        *mode = wanted;
         Ok((before != *mode).then_some(before))
     }
 
