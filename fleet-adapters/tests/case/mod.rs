@@ -9,3 +9,4 @@ mod native_sandbox;
 mod runner;
 mod sessions;
 mod stand_in;
+mod systemd;
