@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 use fleet_adapters::runner::{Ports, Runtime};
 use fleet_adapters::supervisor::{
     DetachedSettings, DetachedSupervisor, RecordedSupervisor, SystemdSettings, SystemdSupervisor,
@@ -70,7 +70,6 @@ pub fn runtime(world: World, runtime_dir: Utf8PathBuf, supervisor: SupervisorKin
     let tmux = TmuxEnvironment { path: world.path(), home: world.homes.os.clone() };
     let supervisor = Supervisors {
         world: &world,
-        runtime_dir: &runtime_dir,
         exec: &exec,
         store: &store,
         clock: &clock,
@@ -97,14 +96,19 @@ pub fn runtime(world: World, runtime_dir: Utf8PathBuf, supervisor: SupervisorKin
 }
 
 /// Which supervisor starts roles here.
-pub fn supervision(choice: SupervisorChoice, runtime_dir: &Utf8Path) -> Supervision {
-    Supervision::decide(choice, cfg!(target_os = "linux"), || user_manager(runtime_dir))
+pub fn supervision(choice: SupervisorChoice, world: &World) -> Supervision {
+    Supervision::decide(choice, cfg!(target_os = "linux"), || user_manager(&manager_dir(world)))
+}
+
+/// Where the account's systemd listens: never where everybody may write.
+fn manager_dir(world: &World) -> Utf8PathBuf {
+    let set = world.env.0.get(env_vars::XDG_RUNTIME_DIR).map(Utf8PathBuf::from);
+    set.unwrap_or_else(|| format!("/run/user/{}", world.uid).into())
 }
 
 /// What the supervisors are made of.
 struct Supervisors<'a> {
     world: &'a World,
-    runtime_dir: &'a Utf8Path,
     exec: &'a Arc<dyn Exec>,
     store: &'a Arc<dyn StateStore>,
     clock: &'a Arc<dyn Clock>,
@@ -152,7 +156,7 @@ impl Supervisors<'_> {
             },
             names: UnitNames::of(&world.homes),
             units: config.join("systemd/user"),
-            runtime_dir: self.runtime_dir.to_owned(),
+            runtime_dir: manager_dir(world),
             path: world.path(),
             user: world.user.clone(),
             layout: world.layout.clone(),

@@ -158,7 +158,7 @@ fn execute(cli: &Cli, env: &Env, printer: Printer) -> ExitStatus {
     let named = settings.configuration.as_deref();
     let trust = program_trust(store, probe, &world, &early.harnesses, named);
     let world = world.trusting(trust, probe);
-    let supervision = compose::supervision(settings.supervisor, &runtime_dir);
+    let supervision = compose::supervision(settings.supervisor, &world);
     let runtime = compose::runtime(world, runtime_dir, supervision.kind);
     let app = App { runtime, supervision, settings, printer };
     let status = match dispatch(&app, &cli.command) {

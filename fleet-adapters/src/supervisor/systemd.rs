@@ -1,6 +1,7 @@
 //! The supervisor `systemd`: user units, one for each role, that restart a killed runner and start with
 //! the machine (02 §4.1). What is in the units is `fleet_core::units::systemd`'s.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,8 +69,16 @@ pub struct SystemdSupervisor {
 ///
 /// # Errors
 /// Why it is held not to, and what to do.
+///
+/// # Security
+/// In a directory of somebody else, or one that others may write, nobody is asked.
 pub fn user_manager(runtime_dir: &Utf8Path) -> Result<(), String> {
     let socket = runtime_dir.join("systemd/private");
+    let own = rustix::process::geteuid().as_raw();
+    let about = runtime_dir.symlink_metadata();
+    if about.is_ok_and(|about| about.uid() != own || about.mode() & 0o022 != 0) {
+        return Err(format!("{runtime_dir} is not a directory of this user alone"));
+    }
     UnixStream::connect(&socket).map(drop).map_err(|error| {
         format!(
             "no systemd user manager listens at {socket} ({error}): log in through a session, or let one \

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use camino::Utf8PathBuf;
-use fleet_adapters::supervisor::{SystemdSettings, SystemdSupervisor};
+use fleet_adapters::supervisor::{SystemdSettings, SystemdSupervisor, user_manager};
 use fleet_core::id::Timestamp;
 use fleet_core::layout::{FleetLayout, Homes};
 use fleet_core::port::{RunState, Service, Supervisor as _};
@@ -87,4 +87,24 @@ async fn fault23_a_shell_without_a_session_is_told_what_helps() {
     ]);
     let error = machine.supervisor.start(&rev()).await.expect_err("no manager").to_string();
     assert!(error.contains("loginctl enable-linger ada"), "{error}");
+}
+
+#[test]
+fn a_manager_where_everybody_may_write_is_nobodys() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = camino::Utf8Path::from_path(directory.path()).expect("UTF-8");
+    std::fs::create_dir(path.join("systemd")).expect("made");
+    let _manager =
+        std::os::unix::net::UnixListener::bind(path.join("systemd/private").as_std_path())
+            .expect("it listens");
+    let mode = |mode| {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode))
+            .expect("chmod");
+    };
+    mode(0o700);
+    assert_eq!(user_manager(path), Ok(()), "the control");
+    for open in [0o777, 0o770, 0o1777] {
+        mode(open);
+        assert!(user_manager(path).expect_err("not asked").contains("this user alone"));
+    }
 }
