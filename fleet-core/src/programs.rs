@@ -4,6 +4,7 @@
 //! one role leaves there would run with all rights of the user, by `doctor` or by the start of
 //! another role.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use crate::config::{Fleet, Role};
@@ -65,17 +66,13 @@ impl ProgramTrust {
         home: &LexicalPath,
         probe: &dyn PathProbe,
     ) -> Self {
-        let mut paths: Vec<LexicalPath> =
+        let mut paths: HashSet<LexicalPath> =
             LexicalPath::absolute(layout.root().as_str()).into_iter().collect();
         for role in fleets.into_iter().flat_map(|fleet| fleet.roles.values()) {
             // Around the home no role is isolated, and of the others nothing is promised: they
             // would take every program of the home away.
             let counts = |path: &&LexicalPath| !home.is_within(path);
-            for path in agent_dirs(role).filter(counts) {
-                if !paths.contains(path) {
-                    paths.push(path.clone());
-                }
-            }
+            paths.extend(agent_dirs(role).filter(counts).cloned());
         }
         let look = |path: &LexicalPath| match probe.resolve(path) {
             Ok(it) => {
@@ -83,7 +80,10 @@ impl ProgramTrust {
             }
             Err(_) => AgentDirectory { path: path.clone(), identity: None },
         };
-        Self { agent: paths.iter().map(look).collect(), unknown: !complete }
+        let mut agent: Vec<AgentDirectory> = paths.iter().map(look).collect();
+        // Which of several is named must not change from run to run.
+        agent.sort_by(|a, b| a.path.as_str().cmp(b.path.as_str()));
+        Self { agent, unknown: !complete }
     }
 
     /// Why nothing at this path is run; `None` if it may be.
